@@ -61,28 +61,67 @@ pub struct Span<'a> {
     pub next: Option<u32>,
 }
 
-/// A point within the model whose values can be read for each token.
+/// A product of a block. A tap can read its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Queries, keys and values, before they are normed and rotated: `[n_q + 2 n_kv]` for each token.
+    Qkv,
+    /// The output projection of attention, as it was added to the residual stream: the stream
+    /// `[n_embd]`.
+    Output,
+    /// Gate and up of the feed-forward network: the gated activation `[n_ff]`.
+    GateUp,
+    /// The down projection of the feed-forward network, as it was added to the residual stream: the
+    /// stream after the block `[n_embd]`.
+    Down,
+}
+
+impl Site {
+    /// The number of values that a token has here.
+    pub fn width(self, config: &Config) -> usize {
+        match self {
+            Self::Qkv => config.n_embd_q() + 2 * config.n_embd_kv(),
+            Self::GateUp => config.n_ff,
+            Self::Output | Self::Down => config.n_embd,
+        }
+    }
+}
+
+/// A point within the model whose values can be read for tokens of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tap {
-    /// The residual stream after so many blocks, 1 or more. The pass ends there: it fills the KV cache of
-    /// these blocks only.
-    Stream(usize),
-    /// The hidden state: the stream after all blocks and the last norm.
+    /// The result of a product of a block; the first block is 0. The pass ends there: it fills the
+    /// KV cache of this block and those before it, and of no other.
+    Product(usize, Site),
+    /// The hidden state `[n_embd]`: the stream after all blocks and the last norm.
     Hidden,
 }
 
 impl Tap {
-    /// The number of blocks before this point, in a model that has `n_layer`.
-    ///
-    /// Errors: `bad-option` if that is 0 or more than `n_layer`.
-    pub fn blocks(self, n_layer: usize) -> Result<usize> {
+    /// The number of values that a token has here.
+    pub fn width(self, config: &Config) -> usize {
         match self {
-            Self::Hidden => Ok(n_layer),
-            Self::Stream(blocks) if (1..=n_layer).contains(&blocks) => Ok(blocks),
-            Self::Stream(blocks) => {
-                let why = format!("after {blocks} blocks, but the model has {n_layer}");
-                Err(Error::BadOption { name: "tap".into(), why })
+            Self::Product(_, site) => site.width(config),
+            Self::Hidden => config.n_embd,
+        }
+    }
+
+    /// Checks that the model has this point, and that the pass has the tokens of `chosen`.
+    ///
+    /// Errors: `bad-option` if there is no such block, if no token is chosen, or if an index is not
+    /// less than the number of tokens of all spans.
+    pub fn check(self, config: &Config, spans: &[Span<'_>], chosen: &[usize]) -> Result<()> {
+        let bad = |why| Err(Error::BadOption { name: "tap".into(), why });
+        let n_tokens: usize = spans.iter().map(|span| span.ids.len()).sum();
+        match self {
+            Self::Product(block, _) if block >= config.n_layer => {
+                bad(format!("block {block}, but the model has {}", config.n_layer))
             }
+            _ if chosen.is_empty() => bad("no token is chosen".into()),
+            _ => match chosen.iter().find(|&&token| token >= n_tokens) {
+                Some(token) => bad(format!("token {token}, but the pass has {n_tokens}")),
+                None => Ok(()),
+            },
         }
     }
 }
@@ -311,8 +350,12 @@ pub trait Compute: Steps {
     /// each of its tokens but the first, and of the next one, each after the tokens before it.
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>>;
 
-    /// Like [`Compute::pass`], and reads the values at `tap` for each token, `[n_embd]` each.
-    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>>;
+    /// Like [`Compute::pass`] as far as `tap`, and reads the values there for each of `chosen`, in
+    /// that order. `chosen` are indices into the tokens of all spans, one span after the other. Each
+    /// token has as many values as [`Tap::width`] says.
+    ///
+    /// If [`Span::check_all`] or [`Tap::check`] refuses the call, the result is the error.
+    fn tap(&self, spans: &[Span<'_>], chosen: &[usize], tap: Tap) -> Pending<Vec<Vec<f32>>>;
 
     /// The best rate of the memory, in GB/s. Measured once.
     ///

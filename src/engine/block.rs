@@ -2,6 +2,7 @@
 
 use super::state::{Activations, State};
 use super::weights::{Block, Matrix, Weights};
+use crate::compute::Site;
 use crate::gpu::{Buffer, Recorder};
 use crate::kernels::{
     Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups, Stream, Ternary,
@@ -31,19 +32,6 @@ impl Width {
     pub(super) fn has_rows(self) -> bool {
         matches!(self, Self::One | Self::Few)
     }
-}
-
-/// A product of a block. A tap can read its result back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Site {
-    /// Queries, keys and values.
-    Qkv,
-    /// The output projection of attention.
-    Output,
-    /// Gate and up of the feed-forward network.
-    GateUp,
-    /// The down projection of the feed-forward network.
-    Down,
 }
 
 /// The values that a product takes.

@@ -198,11 +198,11 @@ impl Compute for Engine {
         submitted(self.score(spans), |scored| Pending::new(scored.take()))
     }
 
-    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
-        let n_embd = self.config().n_embd;
-        submitted(self.pass_and_tap(spans, tap), |values| {
+    fn tap(&self, spans: &[Span<'_>], chosen: &[usize], tap: Tap) -> Pending<Vec<Vec<f32>>> {
+        let width = tap.width(self.config());
+        submitted(self.pass_and_tap(spans, chosen, tap), |values| {
             Pending::new(async move {
-                Ok(values.take().await?.chunks_exact(n_embd).map(<[f32]>::to_vec).collect())
+                Ok(values.take().await?.chunks_exact(width).map(<[f32]>::to_vec).collect())
             })
         })
     }

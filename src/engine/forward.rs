@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::block::{Blocks, Site, Width};
+use super::block::{Blocks, Width};
 use super::head::lm_head_of_stream;
 use super::state::State;
 use super::weights::{Vocabulary, Weights};
+use crate::compute::Site;
 use crate::gpu::{Plan, Recorder};
 use crate::model::Config;
 

@@ -23,7 +23,6 @@ mod upload;
 mod weights;
 
 pub use crate::gpu::MAX_BATCH_STEPS;
-pub use block::Site;
 pub use choices::{Choices, Chosen, Sampled};
 pub use on_gpu::Engine;
 pub use pass::Scored;

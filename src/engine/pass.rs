@@ -1,7 +1,7 @@
 //! Passes of tokens of several sequences.
 
 use super::on_gpu::Engine;
-use crate::compute::{Span, Tap};
+use crate::compute::Span;
 use crate::error::{Error, Result};
 use crate::gpu::{Readback, Step};
 use crate::kernels::Record;
@@ -59,25 +59,8 @@ impl Engine {
         Ok(Scored { records, spans })
     }
 
-    /// Like [`Engine::pass`] as far as `tap`, and reads the values there for each token,
-    /// `[n_tokens, n_embd]`.
-    ///
-    /// Errors: those of [`Tap::blocks`] and [`Span::check_all`].
-    pub fn pass_and_tap(&self, spans: &[Span<'_>], tap: Tap) -> Result<Readback<f32>> {
-        let Self { gpu, plans, state, config, .. } = self;
-        let blocks = plans.few.segments(0..tap.blocks(config.n_layer)?);
-        let step = self.write_pass(spans)?;
-        let len = step.n_tokens as usize * config.n_embd;
-        Ok(match tap {
-            Tap::Stream(_) => gpu.run_and_read(&[&blocks], &step, &state.x, len),
-            Tap::Hidden => {
-                gpu.run_and_read(&[&blocks, &plans.few_hidden], &step, &state.few_last, len)
-            }
-        })
-    }
-
     /// Writes the step of a pass, and its tokens behind those of the slots.
-    fn write_pass(&self, spans: &[Span<'_>]) -> Result<Step> {
+    pub(super) fn write_pass(&self, spans: &[Span<'_>]) -> Result<Step> {
         Span::check_all(spans, self.slots())?;
         let at = self.state.first_token();
         let tokens = spans.iter().flat_map(|span| {

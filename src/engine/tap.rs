@@ -1,10 +1,11 @@
 //! Reads back values from within the model.
 
-use super::block::{Blocks, SHORT, Site, Width};
+use super::block::{Blocks, SHORT, Width};
 use super::forward;
 use super::on_gpu::Engine;
+use crate::compute::{Site, Span, Tap};
 use crate::error::{Error, Result};
-use crate::gpu::{Readback, Recorder};
+use crate::gpu::{Buffer, Plan, Readback, Recorder};
 use crate::model::Config;
 
 impl Engine {
@@ -22,10 +23,10 @@ impl Engine {
     }
 
     /// Puts `ids` through the layers at `pos`, as far as `site` of `block`, and reads the values
-    /// there for every token `[n_tokens, n]`. After [`Site::Qkv`] these are the products before
-    /// they are rotated, `[n_q + 2 n_kv]`. After [`Site::GateUp`] they are the gated activation
-    /// `[n_ff]`. After the other sites they are the residual stream `[n_embd]`. Afterwards the KV
-    /// cache of the blocks up to there holds the tokens.
+    /// there for every token `[n_tokens, n]`: see [`Site`]. Afterwards the KV cache of the blocks up
+    /// to there holds the tokens.
+    ///
+    /// This is the way of prompts and of single tokens. [`Engine::pass_and_tap`] is that of passes.
     ///
     /// Errors: `bad-option` if there is no such block, or if there are no tokens or more than
     /// [`Engine::chunk`].
@@ -36,28 +37,71 @@ impl Engine {
         block: usize,
         site: Site,
     ) -> Result<Readback<f32>> {
-        let Self { gpu, config, weights, state, .. } = self;
         self.check_tap(ids, block)?;
-        let n_qkv = config.n_embd_q() + 2 * config.n_embd_kv();
-        let (values, n) = match site {
-            Site::Qkv => (&state.qkv, n_qkv),
-            Site::GateUp => (&state.ff, config.n_ff),
-            Site::Output | Site::Down => (&state.x, config.n_embd),
-        };
         let width = match ids.len() {
             1 => Width::One,
             ..=SHORT => Width::Short,
             _ => Width::Chunk,
         };
+        let last = self.block_as_far_as(width, block, site);
+        let step = self.begin(ids, pos);
+        let before = self.layers(step.n_tokens).segments(0..block);
+        let (values, n) = (self.values(site), ids.len() * site.width(&self.config));
+        Ok(self.gpu.run_and_read(&[&before, &last], &step, values, n))
+    }
+
+    /// Like [`Engine::pass`] as far as `tap`, and reads the values there for each of `chosen`,
+    /// `[n_chosen, n]`: see [`Tap::width`].
+    ///
+    /// Errors: those of [`Span::check_all`] and [`Tap::check`].
+    pub fn pass_and_tap(
+        &self,
+        spans: &[Span<'_>],
+        chosen: &[usize],
+        tap: Tap,
+    ) -> Result<Readback<f32>> {
+        let Self { gpu, plans, state, config, .. } = self;
+        Span::check_all(spans, self.slots())?;
+        tap.check(config, spans, chosen)?;
+        let step = self.write_pass(spans)?;
+        let row = tap.width(config);
+        Ok(match tap {
+            Tap::Product(block, Site::Down) => {
+                let blocks = plans.few.segments(0..block + 1);
+                gpu.run_and_read_rows(&[&blocks], &step, &state.x, row, chosen)
+            }
+            Tap::Product(block, site) => {
+                let last = self.block_as_far_as(Width::Few, block, site);
+                let before = plans.few.segments(0..block);
+                let values = self.values(site);
+                gpu.run_and_read_rows(&[&before, &last], &step, values, row, chosen)
+            }
+            Tap::Hidden => {
+                let plans = [&plans.few, &plans.few_hidden];
+                gpu.run_and_read_rows(&plans, &step, &state.few_last, row, chosen)
+            }
+        })
+    }
+
+    /// Records a block alone, up to the product of `site`.
+    fn block_as_far_as(&self, width: Width, block: usize, site: Site) -> Plan {
+        let Self { gpu, config, weights, state, .. } = self;
         let mut recorder = Recorder::new(gpu, &state.step);
         let mut blocks = Blocks::new(&recorder, config, weights, state, width);
         if matches!(site, Site::Qkv | Site::GateUp) {
             blocks = blocks.apart();
         }
         forward::blocks(&mut recorder, &blocks, block..block + 1, site);
-        let (step, last) = (self.begin(ids, pos), recorder.finish());
-        let before = self.layers(step.n_tokens).segments(0..block);
-        Ok(gpu.run_and_read(&[&before, &last], &step, values, ids.len() * n))
+        recorder.finish()
+    }
+
+    /// The buffer that has the values at `site`.
+    fn values(&self, site: Site) -> &Buffer<f32> {
+        match site {
+            Site::Qkv => &self.state.qkv,
+            Site::GateUp => &self.state.ff,
+            Site::Output | Site::Down => &self.state.x,
+        }
     }
 
     fn check_tap(&self, ids: &[u32], block: usize) -> Result<()> {

@@ -23,7 +23,7 @@ const STAGING: u64 = 256;
 /// many as the one before, because the GPU takes longer for a dispatch than encoding it takes.
 const FIRST_PART: usize = 32;
 
-/// A copy of a buffer's first values that was submitted and can be awaited.
+/// A copy of values of a buffer that was submitted and can be awaited.
 ///
 /// Several may be in flight; each is awaited when its values are needed.
 pub struct Readback<T> {
@@ -48,6 +48,23 @@ impl Gpu {
     ) -> Readback<T> {
         let steps = (!plans.is_empty()).then(|| (plans.iter().copied(), *step));
         self.run_each_and_read(steps, result, len)
+    }
+
+    /// Like [`Gpu::run_and_read`], but copies rows of `row` values each: those of `rows`, in that
+    /// order.
+    pub fn run_and_read_rows<T: Pod>(
+        &self,
+        plans: &[&Plan],
+        step: &Step,
+        result: &Buffer<T>,
+        row: usize,
+        rows: &[usize],
+    ) -> Readback<T> {
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
+        let row = (row * size_of::<T>()) as u64;
+        let first = |&n: &usize| result.offset + n as u64 * row;
+        self.submit_and_read_each(encoder, &result.raw, rows.iter().map(first), row)
     }
 
     /// Like [`Gpu::run_and_read`], but submits the first dispatches at once, so that the GPU works
@@ -95,12 +112,27 @@ impl Gpu {
     /// Submits `encoder`'s work and a copy of `size` bytes of `result`, from the given byte on.
     pub(super) fn submit_and_read<T: Pod>(
         &self,
-        mut encoder: wgpu::CommandEncoder,
+        encoder: wgpu::CommandEncoder,
         (result, at): (&wgpu::Buffer, u64),
         size: u64,
     ) -> Readback<T> {
-        let staging = self.staging(size);
-        encoder.copy_buffer_to_buffer(result, at, &staging, 0, size);
+        self.submit_and_read_each(encoder, result, [at].into_iter(), size)
+    }
+
+    /// Submits `encoder`'s work and copies of `size` bytes of `result`, from each byte of `at` on.
+    fn submit_and_read_each<T: Pod>(
+        &self,
+        mut encoder: wgpu::CommandEncoder,
+        result: &wgpu::Buffer,
+        at: impl ExactSizeIterator<Item = u64>,
+        size: u64,
+    ) -> Readback<T> {
+        let all = at.len() as u64 * size;
+        let staging = self.staging(all);
+        for (n, at) in (0..).zip(at) {
+            encoder.copy_buffer_to_buffer(result, at, &staging, n * size, size);
+        }
+        let size = all;
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();

@@ -442,21 +442,27 @@ impl Compute for Computer {
         Pending::ready(scores.collect())
     }
 
-    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
+    fn tap(&self, spans: &[Span<'_>], chosen: &[usize], tap: Tap) -> Pending<Vec<Vec<f32>>> {
         let checked = Span::check_all(spans, self.traits.pass);
-        let blocks = match checked.and_then(|()| tap.blocks(self.config.n_layer)) {
-            Ok(blocks) => blocks,
-            Err(error) => return failed(error),
-        };
+        if let Err(error) = checked.and_then(|()| tap.check(&self.config, spans, chosen)) {
+            return failed(error);
+        }
         let mut layers = self.layers.borrow_mut();
         let mut values = Vec::new();
         for span in spans {
             for (pos, &id) in (span.pos..).zip(span.ids) {
-                let x = layers.step_through(blocks, id as usize, span.first, pos);
-                values.push(if tap == Tap::Hidden { layers.hidden(&x) } else { x });
+                values.push(match tap {
+                    Tap::Product(block, site) => {
+                        layers.step_as_far_as(block, site, id as usize, span.first, pos)
+                    }
+                    Tap::Hidden => {
+                        let x = layers.step(id as usize, span.first, pos);
+                        layers.hidden(&x)
+                    }
+                });
             }
         }
-        Pending::ready(values)
+        Pending::ready(chosen.iter().map(|&token| values[token].clone()).collect())
     }
 
     fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>> {

@@ -10,7 +10,7 @@ pub mod ops;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::compute::Progress;
+use crate::compute::{Progress, Site};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorType};
 use crate::model::weights::weights;
@@ -136,11 +136,18 @@ impl Layers {
     /// Computes one token of the sequence that begins at `first` in the KV cache, at its position `pos`.
     /// Gives the residual stream after the last block `[n_embd]`.
     fn step(&mut self, id: usize, first: usize, pos: usize) -> Vec<f32> {
-        self.step_through(self.config.n_layer, id, first, pos)
+        self.step_as_far_as(self.config.n_layer - 1, Site::Down, id, first, pos)
     }
 
-    /// Like [`Layers::step`], but through the first `blocks` blocks only.
-    fn step_through(&mut self, blocks: usize, id: usize, first: usize, pos: usize) -> Vec<f32> {
+    /// Like [`Layers::step`], but only as far as `site` of the block `last`. Gives the values there.
+    fn step_as_far_as(
+        &mut self,
+        last: usize,
+        site: Site,
+        id: usize,
+        first: usize,
+        pos: usize,
+    ) -> Vec<f32> {
         let config = &self.config;
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
         let norm_if = |x: Vec<f32>, weight: &Option<Vec<f32>>| match weight {
@@ -155,24 +162,38 @@ impl Layers {
         let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
         x.iter_mut().for_each(|x| *x *= config.embedding_scale);
 
-        for (block, cache) in self.weights.blocks.iter().zip(&mut self.cache).take(blocks) {
+        for (n, (block, cache)) in self.weights.blocks.iter().zip(&mut self.cache).enumerate() {
+            let is_last = |here: Site| n == last && here == site;
             let h = ops::rms_norm(&x, &block.attn_norm, eps);
-            let mut q = norm_if(block.attn_q.times(&h), &block.attn_q_norm);
-            let mut k = norm_if(block.attn_k.times(&h), &block.attn_k_norm);
-            let v = block.attn_v.times(&h);
+            let [q, k, v] = [&block.attn_q, &block.attn_k, &block.attn_v].map(|w| w.times(&h));
+            let products = is_last(Site::Qkv).then(|| [&q[..], &k, &v].concat());
+            let mut q = norm_if(q, &block.attn_q_norm);
+            let mut k = norm_if(k, &block.attn_k_norm);
             rotate(&mut q);
             rotate(&mut k);
             let [keys, values] = cache.put(first, pos, [&k, &v]);
+            if let Some(products) = products {
+                return products;
+            }
             let attn = ops::attention(&q, keys, values, n_head, n_head_kv, head_dim);
             let attn = norm_if(attn, &block.attn_sub_norm);
             add(&mut x, &block.attn_output.times(&attn), config.residual_scale);
+            if is_last(Site::Output) {
+                return x;
+            }
 
             let h = ops::rms_norm(&x, &block.ffn_norm, eps);
             let gate = block.ffn_gate.times(&h);
             let up = block.ffn_up.times(&h);
             let h = ops::gated(config.architecture.activation, &gate, &up);
+            if is_last(Site::GateUp) {
+                return h;
+            }
             let h = norm_if(h, &block.ffn_sub_norm);
             add(&mut x, &block.ffn_down.times(&h), config.residual_scale);
+            if is_last(Site::Down) {
+                return x;
+            }
         }
         x
     }

@@ -1,7 +1,8 @@
 //! Values from within the model. The first test may take over ten seconds: its models have pipelines of
 //! their own.
 
-use tritloom::engine::{Engine, Site};
+use tritloom::compute::Site;
+use tritloom::engine::Engine;
 use tritloom::native::block_on;
 use tritloom::session::KvType;
 

@@ -242,8 +242,8 @@ impl Compute for Lost {
         self.losing.submit(self.compute.score(spans))
     }
 
-    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
-        self.losing.submit(self.compute.tap(spans, tap))
+    fn tap(&self, spans: &[Span<'_>], chosen: &[usize], tap: Tap) -> Pending<Vec<Vec<f32>>> {
+        self.losing.submit(self.compute.tap(spans, chosen, tap))
     }
 
     fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>> {

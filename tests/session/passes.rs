@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use tritloom::compute::{Compute, Span, Tap};
+use tritloom::compute::{Compute, Site, Span, Tap};
 use tritloom::native::block_on;
 use tritloom::sampling::Logprobs;
 use tritloom::session::Session;
@@ -124,7 +124,7 @@ fn a_pass_of_no_tokens_or_too_many_is_refused() {
         for spans in &refused {
             assert_error(block_on(compute.pass(spans).take()), "bad-option", &["`pass`"]);
             assert_error(block_on(compute.score(spans).take()), "bad-option", &["`pass`"]);
-            let tapped = compute.tap(spans, Tap::Hidden);
+            let tapped = compute.tap(spans, &[0], Tap::Hidden);
             assert_error(block_on(tapped.take()), "bad-option", &["`pass`"]);
         }
     }
@@ -141,33 +141,63 @@ fn what_cannot_be_scored_is_refused() {
     assert_eq!(code(&[1], vec![1; 32], &mut session), "context-full");
 }
 
-/// The stream after each block, and the hidden state, of tokens of two sequences.
+/// The result of each product of each block, and the hidden state, of chosen tokens of two sequences.
+/// Values of the second block show that the first one was computed whole. A model with a norm before
+/// each product, one whose heads are normed, and one whose products round their input.
 #[test]
 fn taps_read_the_values_that_the_reference_computes() {
     let ids = noise(8);
+    let beginning = Span { first: 90, pos: 0, ids: &ids[4..6], next: None };
     let spans = [
-        Span { first: 0, pos: 0, ids: &ids[..5], next: None },
-        Span { first: 90, pos: 0, ids: &ids[5..], next: None },
+        Span { first: 0, pos: 0, ids: &ids[..4], next: None },
+        Span { pos: 2, ids: &ids[6..], ..beginning },
     ];
-    let reference = Setup::exact().on_reference().small();
-    for session in [&reference, &Setup::exact().small()] {
-        for tap in [Tap::Stream(0), Tap::Stream(3)] {
-            let error = block_on(session.compute().tap(&spans, tap).take()).unwrap_err();
-            assert_eq!(error.code(), "bad-option");
+    let sites = [Site::Qkv, Site::Output, Site::GateUp, Site::Down];
+    let products = sites.iter().flat_map(|&site| [0, 1].map(|block| Tap::Product(block, site)));
+    let taps: Vec<Tap> = products.chain([Tap::Hidden]).collect();
+    let tapped = |compute: &dyn Compute, tap| {
+        block_on(compute.pass(&[beginning]).take()).unwrap();
+        block_on(compute.tap(&spans, &[5, 0, 3, 5], tap).take()).unwrap()
+    };
+    for model in ["qwen3-q2_0.gguf", "bitnet-tq2_0.gguf", "bitnet-i2_s.gguf"] {
+        let model = fs::read(path("tests/data/models").join(model)).unwrap();
+        let reference = Setup::exact().on_reference().load(&model).unwrap();
+        for setup in [Setup::exact(), Setup::exact().like_a_card()] {
+            let session = setup.load(&model).unwrap();
+            for &tap in &taps {
+                let found = tapped(session.compute(), tap);
+                let expected = tapped(reference.compute(), tap);
+                let width = tap.width(session.compute().config());
+                assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [width; 4]);
+                assert_eq!(found[0], found[3]);
+                assert_ne!(found[0], found[1]);
+                for (found, expected) in found.iter().zip(&expected) {
+                    let greatest = expected.iter().fold(0.0_f32, |max, x| max.max(x.abs()));
+                    let off = largest_difference(found, expected) / greatest;
+                    // A rounding to int8 may tip.
+                    assert!(greatest > 0.0 && off < 0.02, "{tap:?}: {off}");
+                }
+            }
         }
     }
-    for setup in [Setup::exact(), Setup::exact().like_a_card()] {
+}
+
+#[test]
+fn taps_of_no_block_and_of_no_token_are_refused() {
+    let spans = [
+        Span { first: 0, pos: 0, ids: &[1, 2], next: None },
+        Span { first: 90, pos: 0, ids: &[3], next: None },
+    ];
+    let refused: [(Tap, &[usize], &str); 3] = [
+        (Tap::Product(2, Site::Qkv), &[0], "the model has 2"),
+        (Tap::Hidden, &[], "no token"),
+        (Tap::Hidden, &[0, 3], "the pass has 3"),
+    ];
+    for setup in [Setup::default().on_reference(), Setup::default()] {
         let session = setup.small();
-        for tap in [Tap::Stream(1), Tap::Stream(2), Tap::Hidden] {
-            let of = |compute: &dyn Compute| block_on(compute.tap(&spans, tap).take()).unwrap();
-            let (found, expected) = (of(session.compute()), of(reference.compute()));
-            assert_eq!(found.len(), ids.len());
-            for (found, expected) in found.iter().zip(&expected) {
-                let greatest = expected.iter().fold(0.0_f32, |max, x| max.max(x.abs()));
-                let off = largest_difference(found, expected) / greatest;
-                // A rounding to int8 may tip.
-                assert!(off < 0.02, "{tap:?}: {off}");
-            }
+        for (tap, chosen, why) in refused {
+            let tapped = block_on(session.compute().tap(&spans, chosen, tap).take());
+            assert_error(tapped, "bad-option", &["`tap`", why]);
         }
     }
 }
