@@ -542,9 +542,9 @@ export interface GenerateOptions {
   /** Whether it may call several at once. Needs `tools`. Default: `true`. */
   parallelToolCalls?: boolean
   /**
-   * Whether `tokens()` tells how likely each token was. The number says for how many of the
-   * likeliest tokens at its position it tells that too, from 0 (only the token itself) to 20.
-   * Default: nothing is told.
+   * Whether `tokens()` gives the log-probability of each token. The number says for how many of the
+   * likeliest tokens at its position it gives that too, from 0 (only the token itself) to 20.
+   * Default: none are given.
    */
   logprobs?: number
   /**

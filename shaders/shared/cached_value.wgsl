@@ -1,5 +1,6 @@
 // Four values of the cache: see kv_values.wgsl. The kernel declares v_cache, `array<vec2u>` [positions,
-// KV_ROW].
+// KV_ROW]. attention.wgsl reads single words and has a value() of its own, for pairs. attention_prefill.wgsl
+// has key(), which is the same for another buffer: a function cannot take a buffer as an argument.
 
 fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
     let at = pair_of(position, head_kv, four);

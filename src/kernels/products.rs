@@ -12,6 +12,17 @@
 //! them. They are still to be multiplied by `FACTOR`. A prologue belongs to a format, because each format
 //! has its own kind of activations: rows with one scale, or groups with a scale each. An epilogue takes the
 //! products of any format.
+//!
+//! These kernels keep a text of their own:
+//!
+//! - `gemv_i2s`, `gemv_packed` and `gemv_packed_floats` compute several tokens too, and read each weight once
+//!   for all of them. A product of this table has one token, and its prologue keeps it in workgroup memory.
+//!   The packed ones also have codes of 4 and 8 bits, and inputs that are not rounded.
+//! - `gemv_lm_head` and `gemv_lm_head_split` multiply floats with floats: there is no int8 input that a
+//!   prologue could make. Each of their many workgroups would have to norm the hidden state again.
+//! - `gemv_upper` reads upper bytes alone, of up to three shards. It finds the best of each workgroup, and
+//!   bounds its error, so its rows belong to workgroups in another way.
+//! - `norm_attention_decode` has no matrix: it is attention, which takes the results of a product.
 
 use super::product_consts as consts;
 use crate::gpu::{Access, Binding, Kernel, Variant};

@@ -24,7 +24,7 @@ pub struct Info {
     pub bytes: u64,
     /// Bytes of GPU buffers.
     pub gpu_bytes: u64,
-    /// Bytes of KV cache for a text that fills the context.
+    /// Bytes of KV cache for a sequence that fills the context.
     pub cache_bytes: u64,
     /// The most generations that share a step. If they use the whole context, there are only as
     /// many as have memory for `cache_bytes` each. Others wait.

@@ -22,10 +22,10 @@ fn deterministic(mut setup: Setup) -> Setup {
     setup
 }
 
-/// The tokens of a call, with what is told of each.
-type Told = Vec<(u32, Option<Logprobs>)>;
+/// The tokens of a call, with the log-probabilities of each.
+type WithLogprobs = Vec<(u32, Option<Logprobs>)>;
 
-fn told(sampling: Sampling, lookup: bool) -> GenerateOptions {
+fn with_logprobs(sampling: Sampling, lookup: bool) -> GenerateOptions {
     let prompt_lookup = Some(lookup);
     GenerateOptions { sampling, logprobs: Some(5), prompt_lookup, ..greedy(TOKENS) }
 }
@@ -36,12 +36,12 @@ fn bits(logits: &[f32]) -> Vec<u32> {
 
 /// The tokens of the first of several calls that run together. The others have prompts of other
 /// lengths.
-fn beside_seven(session: &mut Session, ids: &[u32], options: &GenerateOptions) -> Told {
-    let found = Rc::new(RefCell::new(Told::new()));
+fn beside_seven(session: &mut Session, ids: &[u32], options: &GenerateOptions) -> WithLogprobs {
+    let found = Rc::new(RefCell::new(WithLogprobs::new()));
     let calls = Calls::default();
-    let told = Rc::clone(&found);
+    let all = Rc::clone(&found);
     let on_token = move |token: Token| {
-        told.borrow_mut().extend(token.id.map(|id| (id, token.logprobs)));
+        all.borrow_mut().extend(token.id.map(|id| (id, token.logprobs)));
         ControlFlow::Continue(())
     };
     let prompt = Prompt::Ids(ids.to_vec());
@@ -64,11 +64,12 @@ fn beside_seven(session: &mut Session, ids: &[u32], options: &GenerateOptions) -
 fn check(setup: impl Fn() -> Setup, bytes: &[u8], start: &[u32]) {
     let load = || deterministic(setup()).load(bytes).unwrap();
     let mut session = load();
-    let answer = generate(&mut session, start, &told(Sampling::default(), false)).unwrap().ids;
+    let answer =
+        generate(&mut session, start, &with_logprobs(Sampling::default(), false)).unwrap().ids;
     let prompt = [start, &answer, start, &answer].concat();
     let drawn = Sampling { temperature: 0.8, top_k: 40, seed: 7, ..Sampling::default() };
     for sampling in [Sampling::default(), drawn] {
-        let plain = told(sampling, false);
+        let plain = with_logprobs(sampling, false);
         let expected = generate(&mut load(), &prompt, &plain).unwrap();
         let long = [&prompt[..], &expected.ids].concat();
         let logits = bits(&block_on(load().logits(&long)).unwrap());
@@ -76,10 +77,10 @@ fn check(setup: impl Fn() -> Setup, bytes: &[u8], start: &[u32]) {
         let mut session = load();
         session.suppose_steps_of(Duration::from_millis(1));
         // Nothing but the beginning is there, then all of it, then more than that.
-        generate(&mut session, start, &told(Sampling::default(), false)).unwrap();
+        generate(&mut session, start, &with_logprobs(Sampling::default(), false)).unwrap();
         for before in ["the beginning", "the same", "more", "others"] {
             let found = generate(&mut session, &prompt, &plain).unwrap();
-            assert_eq!(found.told, expected.told, "after {before}");
+            assert_eq!(found.logprobs, expected.logprobs, "after {before}");
             assert_eq!(bits(&block_on(session.logits(&long)).unwrap()), logits, "after {before}");
             match before {
                 "the same" => {
@@ -88,17 +89,18 @@ fn check(setup: impl Fn() -> Setup, bytes: &[u8], start: &[u32]) {
                     generate(&mut session, &more, &plain).unwrap();
                 }
                 "more" => {
-                    let found = generate(&mut session, &prompt, &told(sampling, true)).unwrap();
-                    assert_eq!(found.told, expected.told, "with prompt lookup");
+                    let found =
+                        generate(&mut session, &prompt, &with_logprobs(sampling, true)).unwrap();
+                    assert_eq!(found.logprobs, expected.logprobs, "with prompt lookup");
                     let drafts = found.stats.draft_passes > 0;
                     assert_eq!(drafts, sampling.is_greedy(), "{:?}", found.stats);
                     let found = beside_seven(&mut session, &prompt, &plain);
-                    assert_eq!(found, expected.told, "beside others");
+                    assert_eq!(found, expected.logprobs, "beside others");
                 }
                 _ => {}
             }
         }
-        assert_eq!(beside_seven(&mut load(), &prompt, &plain), expected.told, "beside others");
+        assert_eq!(beside_seven(&mut load(), &prompt, &plain), expected.logprobs, "beside others");
     }
 }
 
@@ -124,7 +126,7 @@ fn says(role: Role, content: &str) -> Message {
 
 fn ask(session: &mut Session, messages: &[Message]) -> Output {
     let prompt = session.chat_prompt(messages, None).unwrap();
-    generate(session, &prompt, &told(Sampling::default(), false)).unwrap()
+    generate(session, &prompt, &with_logprobs(Sampling::default(), false)).unwrap()
 }
 
 /// In the session that has generated the answers, in a fork after another one, in one that has restored the chat,
@@ -146,12 +148,16 @@ fn a_chat_goes_on_with_the_same_bits_everywhere() {
     let expected = ask(&mut session, &turn("Who was it about?"));
     assert!(expected.stats.reused_tokens > 0, "{:?}", expected.stats);
     ask(&mut session, &turn("Where is the boat?"));
-    assert_eq!(ask(&mut session, &turn("Who was it about?")).told, expected.told, "a fork");
-    assert_eq!(ask(&mut load(), &turn("Who was it about?")).told, expected.told, "its messages");
+    assert_eq!(ask(&mut session, &turn("Who was it about?")).logprobs, expected.logprobs, "a fork");
+    assert_eq!(
+        ask(&mut load(), &turn("Who was it about?")).logprobs,
+        expected.logprobs,
+        "its messages"
+    );
     let mut session = load();
     block_on(session.restore(&mut &saved[..])).unwrap();
     let restored = ask(&mut session, &turn("Who was it about?"));
-    assert_eq!(restored.told, expected.told, "restored");
+    assert_eq!(restored.logprobs, expected.logprobs, "restored");
     assert!(restored.stats.reused_tokens > 0, "{:?}", restored.stats);
     // Another kind of session would not compute the same.
     assert!(block_on(Setup::default().golden().restore(&mut &saved[..])).is_err());
@@ -169,8 +175,9 @@ fn reasoning_that_is_cut_short_goes_on_with_the_same_bits() {
         let question = [says(Role::User, "Is it warm today?")];
         let prompt = session.chat_prompt(&question, Some(true)).unwrap();
         let max_thinking_tokens = Some(3);
-        let options = GenerateOptions { max_thinking_tokens, ..told(Sampling::default(), false) };
-        generate(&mut session, &prompt, &options).unwrap().told
+        let options =
+            GenerateOptions { max_thinking_tokens, ..logprobs(Sampling::default(), false) };
+        generate(&mut session, &prompt, &options).unwrap().logprobs
     });
     assert!(found[0].iter().any(|(_, logprobs)| logprobs.is_none()), "{found:?}");
     assert_eq!(found[0], found[1]);

@@ -83,9 +83,9 @@ fn answers_that_join_and_leave_have_the_same_tokens() {
         calls.push(asked(0, noise(9), greedy(4)).after_waits(2 * waits + 1));
         calls[1] = calls[1].clone().stopping_after(1 + waits);
         let served = serve(&mut session, &calls);
-        for (n, (told, stats)) in served.into_iter().take(3).enumerate() {
+        for (n, (tokens, stats)) in served.into_iter().take(3).enumerate() {
             stats.unwrap();
-            let ids: Vec<u32> = told.into_iter().map(|(id, _)| id).collect();
+            let ids: Vec<u32> = tokens.into_iter().map(|(id, _)| id).collect();
             let len = if n == 1 { ids.len() } else { expected[n].len() };
             assert_eq!(ids, expected[n][..len], "call {n} after {waits} waits");
             assert!(len >= expected[n].len().min(1 + waits));

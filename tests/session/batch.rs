@@ -44,11 +44,11 @@ impl Asked {
     }
 }
 
-/// The tokens of a call with what is told of each.
-pub(crate) type Told = Vec<(u32, Option<Logprobs>)>;
+/// The tokens of a call with the log-probabilities of each.
+pub(crate) type WithLogprobs = Vec<(u32, Option<Logprobs>)>;
 
 /// The tokens of a call, and its answer to come.
-type Found = (Told, Option<Answer>);
+type Found = (WithLogprobs, Option<Answer>);
 
 /// The calls of a test, and what they have got.
 #[derive(Default)]
@@ -88,7 +88,7 @@ impl Served {
     }
 }
 
-pub(crate) fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Told, Result<Stats>)> {
+pub(crate) fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(WithLogprobs, Result<Stats>)> {
     serve_in_order(session, asked).0
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Told, Result
 fn serve_in_order(
     session: &mut Session,
     asked: &[Asked],
-) -> (Vec<(Told, Result<Stats>)>, Vec<usize>) {
+) -> (Vec<(WithLogprobs, Result<Stats>)>, Vec<usize>) {
     let served = Rc::new(Served::default());
     served.waiting.replace(asked.to_vec());
     served.push();
@@ -112,7 +112,7 @@ fn serve_in_order(
     let found = std::mem::take(&mut *served.found.borrow_mut());
     assert_eq!(found.len(), asked.len(), "all calls were made");
     let answer = |answer: Option<Answer>| answer.unwrap().now_or_never().unwrap();
-    let found = found.into_iter().map(|(told, received)| (told, answer(received))).collect();
+    let found = found.into_iter().map(|(tokens, received)| (tokens, answer(received))).collect();
     (found, served.begun.take())
 }
 
@@ -120,10 +120,10 @@ fn serve_in_order(
 pub(crate) fn check_as_alone(session: &mut Session, calls: &[Asked]) {
     let alone: Vec<Vec<u32>> =
         calls.iter().map(|call| generate(session, &call.ids, &call.options).unwrap().ids).collect();
-    let together = serve(session, calls).into_iter().map(|(told, stats)| {
+    let together = serve(session, calls).into_iter().map(|(tokens, stats)| {
         let stats = stats.unwrap();
-        assert!(stats.batch > 1, "{stats:?} {told:?}");
-        told.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
+        assert!(stats.batch > 1, "{stats:?} {tokens:?}");
+        tokens.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
     });
     assert_eq!(together.collect::<Vec<_>>(), alone);
 }
@@ -178,11 +178,11 @@ fn each_call_gets_the_tokens_that_it_gets_alone() {
         let batch = found.iter().map(|(_, stats)| stats.as_ref().unwrap().batch);
         assert!(batch.max().unwrap() > 4);
         let mut alone = setup.small();
-        for (asked, (told, stats)) in asked.iter().zip(found) {
+        for (asked, (tokens, stats)) in asked.iter().zip(found) {
             alone.forget();
             let expected = generate(&mut alone, &asked.ids, &asked.options).unwrap();
             let len = asked.stops_after.min(expected.ids.len());
-            assert_eq!(told, expected.told[..len], "{} tokens", asked.ids.len());
+            assert_eq!(tokens, expected.logprobs[..len], "{} tokens", asked.ids.len());
             let stats = stats.unwrap();
             assert_eq!(stats.completion_tokens, len);
             let stopped = asked.stops_after < expected.ids.len();
@@ -216,9 +216,9 @@ fn no_call_waits_for_the_long_prompt_of_another() {
         session.forget();
         let (found, begun) = serve_in_order(&mut session, &asked);
         assert_eq!(begun, expected);
-        for (asked, (told, _)) in asked.iter().zip(found) {
+        for (asked, (tokens, _)) in asked.iter().zip(found) {
             alone.forget();
-            assert_eq!(told, generate(&mut alone, &asked.ids, &asked.options).unwrap().told);
+            assert_eq!(tokens, generate(&mut alone, &asked.ids, &asked.options).unwrap().logprobs);
         }
     }
 }
@@ -238,8 +238,8 @@ fn a_call_joins_a_generation_that_drafts() {
     for after_waits in 0..16 {
         session.forget();
         let found = serve(&mut session, &[long.clone(), Asked { after_waits, ..joining.clone() }]);
-        assert_eq!(found[0].0, expected.told, "after {after_waits} waits");
-        assert_eq!(found[1].0, joined.told, "after {after_waits} waits");
+        assert_eq!(found[0].0, expected.logprobs, "after {after_waits} waits");
+        assert_eq!(found[1].0, joined.logprobs, "after {after_waits} waits");
     }
 }
 
@@ -294,7 +294,7 @@ fn a_prompt_that_was_interrupted_has_the_same_logits() {
     let found = serve(&mut session, &[long.clone(), empty]);
     assert_eq!(found[1].1.as_ref().unwrap_err().code(), "bad-option");
     session.forget();
-    assert_eq!(found[0].0, generate(&mut session, &long.ids, &long.options).unwrap().told);
+    assert_eq!(found[0].0, generate(&mut session, &long.ids, &long.options).unwrap().logprobs);
 }
 
 /// If one call is wrong, only that call fails. The others do not notice.
@@ -320,7 +320,7 @@ fn a_wrong_call_troubles_no_other() {
     for n in [0, 5] {
         session.forget();
         let alone = generate(&mut session, &calls[n].ids, &calls[n].options).unwrap();
-        assert_eq!(found[n].0, alone.told);
+        assert_eq!(found[n].0, alone.logprobs);
     }
     assert_eq!(found[4].1.as_ref().unwrap().completion_tokens, 0);
 }
@@ -336,8 +336,8 @@ fn calls_without_a_limit_fill_the_context() {
         .collect();
     let found = serve(&mut session, &calls);
     let mut alone = setup.small();
-    for (asked, (told, _)) in calls.iter().zip(found) {
+    for (asked, (tokens, _)) in calls.iter().zip(found) {
         alone.forget();
-        assert_eq!(told, generate(&mut alone, &asked.ids, &asked.options).unwrap().told);
+        assert_eq!(tokens, generate(&mut alone, &asked.ids, &asked.options).unwrap().logprobs);
     }
 }

@@ -25,12 +25,12 @@ fn drawn(logprobs: Option<usize>) -> GenerateOptions {
     GenerateOptions { sampling, logprobs, ..greedy(6) }
 }
 
-fn told(
+fn with_logprobs(
     session: &mut Session,
     prompt: &[u32],
     options: &GenerateOptions,
 ) -> Vec<(u32, Option<Logprobs>)> {
-    generate(session, prompt, options).unwrap().told
+    generate(session, prompt, options).unwrap().logprobs
 }
 
 /// As a model is loaded on a card and on a CPU: with kernels of their own.
@@ -49,7 +49,7 @@ fn the_first_answers_find_their_kernels_compiled_and_others_are_left_for_later()
         for &n in lengths {
             let prompt: Vec<u32> = (1..=n).collect();
             let options = GenerateOptions { prompt_lookup: Some(false), ..greedy(4) };
-            told(&mut session, &prompt, &options);
+            with_logprobs(&mut session, &prompt, &options);
         }
         assert_eq!(compile_rest(&session), left, "kernels that greedy answers have compiled");
         assert_eq!(compile_rest(&session), 0);
@@ -63,10 +63,10 @@ fn a_call_compiles_what_it_finds_missing() {
         let options = drawn(Some(2));
         let mut compiled = setup.small();
         let left = compile_rest(&compiled);
-        let expected = told(&mut compiled, &prompt, &options);
+        let expected = with_logprobs(&mut compiled, &prompt, &options);
 
         let mut session = setup.small();
-        assert_eq!(told(&mut session, &prompt, &options), expected);
+        assert_eq!(with_logprobs(&mut session, &prompt, &options), expected);
         let rest = compile_rest(&session);
         assert!(rest < left, "{rest} of {left} are left");
     }
@@ -78,9 +78,9 @@ fn a_call_need_not_wait_for_the_kernel_that_is_being_compiled() {
     let prompt: Vec<u32> = (1..=LONG).collect();
     let mut session = setup.small();
     let begun: Vec<_> = std::iter::from_fn(|| session.compile_next()).collect();
-    let answer = told(&mut session, &prompt, &drawn(None));
+    let answer = with_logprobs(&mut session, &prompt, &drawn(None));
     begun.into_iter().for_each(block_on);
-    assert_eq!(told(&mut setup.small(), &prompt, &drawn(None)), answer);
+    assert_eq!(with_logprobs(&mut setup.small(), &prompt, &drawn(None)), answer);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn bias() -> Rc<LogitBias> {
     Rc::new([(0, 2.5), (17, -100.0), (45, 1.0), (128, 3.0), (260, 0.5)].into_iter().collect())
 }
 
-/// Each token is the one that the plain sampler chooses with the biases, and what is told of it is
+/// Each token is the one that the plain sampler chooses with the biases, and its log-probability is
 /// what the model's own logits say.
 #[test]
 fn tokens_are_chosen_with_biases_and_told_of_without_them() {
@@ -152,9 +152,9 @@ fn tokens_are_chosen_with_biases_and_told_of_without_them() {
             let options =
                 GenerateOptions { logit_bias: bias(), logprobs: Some(4), ..options(5, sampling) };
             let mut ids = vec![1, 2, 3];
-            let told = generate(&mut session, &ids, &options).unwrap().told;
-            assert!(!told.is_empty());
-            for (step, (id, logprobs)) in told.into_iter().enumerate() {
+            let tokens = generate(&mut session, &ids, &options).unwrap().logprobs;
+            assert!(!tokens.is_empty());
+            for (step, (id, logprobs)) in tokens.into_iter().enumerate() {
                 let mut logits = block_on(session.logits(&ids)).unwrap();
                 let expected = Logprobs::new(&logits, id, 4);
                 options.logit_bias.add_to(&mut logits);
@@ -184,10 +184,10 @@ fn drafts_tell_what_steps_tell() {
             // Both compute the whole prompt.
             session.forget();
             let options = GenerateOptions { prompt_lookup: Some(lookup), ..options.clone() };
-            generate(&mut session, &prompt, &options).unwrap().told
+            generate(&mut session, &prompt, &options).unwrap().logprobs
         });
         assert_eq!(drafts, steps);
-        assert!(steps.iter().all(|(_, told)| told.is_some() == logprobs.is_some()));
+        assert!(steps.iter().all(|(_, found)| found.is_some() == logprobs.is_some()));
         let drafted = GenerateOptions { prompt_lookup: Some(true), ..options };
         let stats = generate(&mut session, &prompt, &drafted).unwrap().stats;
         assert!(stats.accepted_tokens > 0, "{stats:?}");

@@ -51,7 +51,7 @@ pub(crate) fn model_of(words: &[String], size: impl Fn(u32) -> f32) -> File {
 /// two words is.
 #[test]
 fn an_answer_begins_without_a_space_and_a_continuation_with_one() {
-    let mut session = Setup::default().load(&model().build()).unwrap();
+    let mut session = Setup::default().on_reference().load(&model().build()).unwrap();
     for (prompt, begins_text) in [(&[BOS][..], true), (&[BOS, FIRST_WORD], false)] {
         let found = generate(&mut session, prompt, &greedy(6)).unwrap();
         assert!(found.ids.iter().all(|&id| id >= FIRST_WORD), "{:?}", found.ids);
@@ -67,7 +67,7 @@ fn an_answer_begins_without_a_space_and_a_continuation_with_one() {
 /// The text that ends a reasoning follows it directly, so no space comes in front.
 #[test]
 fn a_reasoning_is_ended_without_a_space() {
-    let mut setup = Setup::default();
+    let mut setup = Setup::default().on_reference();
     let template = "{{ messages[0].content }}<think>";
     setup.load.template = TemplateChoice::Given(template.into());
     let mut session = setup.load(&model().build()).unwrap();

@@ -258,8 +258,8 @@ impl Golden {
 /// The result of a generation.
 pub(crate) struct Output {
     pub(crate) ids: Vec<u32>,
-    /// The ids with what is told of each.
-    pub(crate) told: Vec<(u32, Option<Logprobs>)>,
+    /// The ids with the log-probabilities of each.
+    pub(crate) logprobs: Vec<(u32, Option<Logprobs>)>,
     pub(crate) text: String,
     pub(crate) stats: Stats,
 }
@@ -270,18 +270,18 @@ pub(crate) fn generate(
     ids: &[u32],
     options: &GenerateOptions,
 ) -> Result<Output> {
-    let (mut found, mut told, mut text) = (Vec::new(), Vec::new(), String::new());
+    let (mut found, mut logprobs, mut text) = (Vec::new(), Vec::new(), String::new());
     let stats = block_on(session.generate(ids, options, &mut |token| {
         if let Some(id) = token.id {
             found.push(id);
-            told.push((id, token.logprobs));
+            logprobs.push((id, token.logprobs));
         }
         text += &token.text;
         ControlFlow::Continue(())
     }))?;
     assert_eq!(stats.prompt_tokens, ids.len());
     assert_eq!(stats.completion_tokens, found.len());
-    Ok(Output { ids: found, told, text, stats })
+    Ok(Output { ids: found, logprobs, text, stats })
 }
 
 /// Options for at most `max_tokens` greedy tokens.
