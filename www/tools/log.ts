@@ -31,6 +31,8 @@ export function createLog() {
     /** The calls of the answer that comes, in their order. */
     let calls: ReturnType<typeof addCall>[] = []
     const byCall = new Map<string, ReturnType<typeof addCall>>()
+    /** Results of calls that are not on the page yet. */
+    const early = new Map<string, [text: string, isWrong: boolean]>()
 
     function addCall(name: string) {
       const box = create('div', 'call')
@@ -41,6 +43,12 @@ export function createLog() {
       box.append(line, result)
       turn.append(box)
       return { args, result }
+    }
+
+    function showResult(id: string, said: string, isWrong: boolean) {
+      const { result } = byCall.get(id)!
+      result.textContent = said
+      result.classList.toggle('wrong', isWrong)
     }
 
     return {
@@ -54,15 +62,16 @@ export function createLog() {
           text.appendData(slice)
         }
         if (!call) return
-        if (call.id && call.name) byCall.set(call.id, (calls[call.index] = addCall(call.name)))
+        if (call.id && call.name) {
+          byCall.set(call.id, (calls[call.index] = addCall(call.name)))
+          const known = early.get(call.id)
+          if (known) showResult(call.id, ...known)
+        }
         calls[call.index]?.args.append(slice)
-        if (call.ends) calls[call.index]!.result.textContent = 'runs …'
       },
       result(id, said, isWrong) {
-        const result = byCall.get(id)?.result
-        if (!result) return
-        result.textContent = said
-        result.classList.toggle('wrong', isWrong)
+        if (byCall.has(id)) showResult(id, said, isWrong)
+        else early.set(id, [said, isWrong])
       },
       end(...more) {
         turn.append(...more)
