@@ -13,7 +13,10 @@ export interface Fault {
 
 /** What is not valid in a value; nothing if it is valid. `undefined` is a value that is missing. */
 export function faultsOf(value: Json | undefined, schema: Schema): Fault[] {
-  return check(value, schema, { root: schema, at: '', within: 0 })
+  const faults = check(value, schema, { root: schema, at: '', within: 0 })
+  // Two parts of a schema may say the same.
+  const isFirst = ({ at, message }: Fault) => (fault: Fault) => fault.at === at && fault.message === message
+  return faults.filter((fault, n) => faults.findIndex(isFirst(fault)) === n)
 }
 
 interface Context {
@@ -127,7 +130,7 @@ const FORMATS: Record<string, { name: string, fits: (text: string) => boolean }>
     name: 'a date and time such as 2026-11-28T18:30:00Z',
     fits: text => text[10] === 'T' && isDate(text.slice(0, 10)) && isTime(text.slice(11))
   },
-  'email': { name: 'a mail address', fits: text => /^[^\s@]+@[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i.test(text) },
+  'email': { name: 'a mail address', fits: text => /^[^\s@]+@[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)+$/i.test(text) },
   'ipv4': { name: 'an address such as 192.0.2.1', fits: text => /^((25[0-5]|(2[0-4]|1\d|[1-9])?\d)(\.(?!$)|$)){4}$/.test(text) },
   'uri': { name: 'an address such as https://example.com', fits: text => /^[a-z][a-z\d+.-]*:\S*$/i.test(text) },
   'uuid': { name: 'a UUID', fits: text => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) }
