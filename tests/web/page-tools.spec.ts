@@ -7,6 +7,7 @@ const field = (page: Page) => page.getByLabel('Your request')
 const choice = (page: Page) => page.getByLabel('Tools to call')
 const askButton = (page: Page) => page.getByRole('button', { name: 'Ask' })
 const stopButton = (page: Page) => page.getByRole('button', { name: 'Stop' })
+const known = (page: Page, name: string) => page.getByRole('group', { name: 'Tools that the model knows' }).getByLabel(name)
 const undo = (page: Page) => page.getByRole('button', { name: 'Undo' })
 const last = (page: Page) => page.locator('#last')
 /** The latest request with all that came of it. */
@@ -69,10 +70,6 @@ test('a call shows its arguments and its result, changes the page, and is undone
   await expect(last(page)).toHaveText(`Undone: Put ${count} ${name} on the list.`)
   expect(await items(page).allInnerTexts()).toEqual(before)
 
-  const { item } = await call(page, 'I have the apples', 'tick_item')
-  await expect(items(page).getByRole('checkbox', { name: item })).toBeChecked()
-  await undo(page).click()
-
   const { theme } = await call(page, 'It is too bright here', 'set_theme')
   await expect(page.locator('html')).toHaveAttribute('data-theme', theme)
   await expect(page.getByLabel({ system: 'As the system', light: 'Light', dark: 'Dark' }[theme as string]!)).toBeChecked()
@@ -101,6 +98,10 @@ test('the toy has to call at least one tool; where it may choose, it writes', as
 })
 
 test('a tool that fails says so to the model and to the reader', async ({ demo: page }) => {
+  for (const name of ['add_item', 'set_theme']) await known(page, name).uncheck()
+  await expect(askButton(page)).toBeDisabled()
+  await known(page, 'tick_item').check()
+  await expect(choice(page).locator('option')).toHaveText(['As the model likes', 'At least one', 'tick_item'])
   while (await items(page).count() > 0) await items(page).first().getByRole('button', { name: 'Remove' }).click()
   const { item } = await call(page, 'I have the apples', 'tick_item')
   await expect(calls(page).first().locator('.result.wrong')).toHaveText(`There is no ${item} on the list.`)
@@ -111,6 +112,8 @@ test('a tool that fails says so to the model and to the reader', async ({ demo: 
   await expect(alert.locator('code')).toHaveText('context-full', SLOW)
   await expect(alert).toContainText('Ask for less')
   await expect(field(page)).toHaveValue(/^Who are you/)
+  for (const name of ['add_item', 'set_theme']) await known(page, name).check()
+  await known(page, 'tick_item').uncheck()
 })
 
 test('all that the tools do can be done by hand, and undone', async ({ demo: page }) => {

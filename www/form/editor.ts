@@ -7,15 +7,15 @@ const PAUSE = 300
 
 /**
  * Connects the field. `onSchema` gets every schema that is JSON. `check` throws what the model has
- * against one; `describe` says it.
+ * against one, which `describe` says, and gives whether it could check it.
  */
 export function createEditor({ onSchema, check, describe }: {
   onSchema: (schema: Schema) => void
-  check: (schema: Schema) => Promise<void>
+  check: (schema: Schema) => Promise<boolean>
   describe: (error: unknown) => string
 }) {
   const field = byId('schema', HTMLTextAreaElement)
-  const fault = byId('schema-fault', HTMLElement)
+  const state = byId('schema-state', HTMLElement)
   let timer: ReturnType<typeof setTimeout> | undefined
   /** How often the schema has changed. */
   let version = 0
@@ -23,9 +23,14 @@ export function createEditor({ onSchema, check, describe }: {
   let isOwn = false
 
   /** Says what is wrong, or nothing. */
-  function say(text: string) {
-    if (fault.textContent !== text) fault.textContent = text
-    field.ariaInvalid = text ? 'true' : 'false'
+  function say(fault: string) {
+    show(fault, 'fault')
+    field.ariaInvalid = fault ? 'true' : 'false'
+  }
+
+  function show(text: string, kind: 'fault' | 'valid') {
+    state.className = kind
+    if (state.textContent !== text) state.textContent = text
   }
 
   /** The schema; undefined, after saying why, if the text is none. */
@@ -42,13 +47,15 @@ export function createEditor({ onSchema, check, describe }: {
 
   async function checkNow(schema: Schema) {
     const mine = version
-    let said = ''
+    let [isChecked, fault] = [false, '']
     try {
-      await check(schema)
+      isChecked = await check(schema)
     } catch (error) {
-      said = describe(error)
+      fault = describe(error)
     }
-    if (mine === version) say(said)
+    if (mine !== version) return
+    say(fault)
+    if (isChecked) show('The model takes this schema.', 'valid')
   }
 
   function changed() {

@@ -98,10 +98,11 @@ function update() {
 }
 
 /** Throws what the model has against a schema: an answer of one token is refused as a whole one is. */
-async function check(schema: Schema) {
-  if (!isReady || isFilling) return
+async function check(schema: Schema): Promise<boolean> {
+  if (!isReady || isFilling) return false
   const responseFormat = { type: 'json_schema', schema } as const
   await held.model.generate('a', { raw: true, responseFormat, maxTokens: 1 }).stats
+  return true
 }
 
 async function fill() {

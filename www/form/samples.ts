@@ -1,5 +1,6 @@
 // Texts to try, each with a schema. Strings have a `maxLength` and lists a `maxItems`, so that every
-// answer comes to an end.
+// answer comes to an end. With the longest, the prompt takes some 520 of the 1024 tokens that the bundled
+// model has for prompt and answer.
 import type { Schema } from './schema.ts'
 
 /** A text, and what is to be known of it. */

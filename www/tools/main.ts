@@ -9,7 +9,7 @@ import { createLoader } from '../shared/model/loader.ts'
 import { failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
 import { createLog, type Turn } from './log.ts'
 import { createThings } from './things.ts'
-import { pageTools, TOOL_NAMES } from './tools.ts'
+import { pageTools, TOOL_NAMES, type ToolName } from './tools.ts'
 
 const ADVICE: Advice = {
   'context-full': 'Ask for less, or take a model with a longer context.',
@@ -22,8 +22,14 @@ const SUGGESTIONS = [
   'It is too bright here'
 ]
 
+/** The choices that name no tool, in their order on the page. */
+const ANY = ['auto', 'required'] as const
+
 /** The most answers to a request. */
 const MAX_STEPS = 6
+
+/** The context of the bundled model holds few. */
+const TOOLS_OF_TOY: readonly ToolName[] = ['add_item', 'set_theme']
 
 /** The most tokens of an answer of the bundled model, which would tell a story otherwise. */
 const MAX_TOKENS_OF_TOY = 120
@@ -31,6 +37,7 @@ const MAX_TOKENS_OF_TOY = 120
 const form = byId('request', HTMLFormElement)
 const field = byId('prompt', HTMLTextAreaElement)
 const choice = byId('choice', HTMLSelectElement)
+const knownTools = byId('known-tools', HTMLElement)
 const askButton = byId('ask', HTMLButtonElement)
 const stopButton = byId('stop', HTMLButtonElement)
 
@@ -38,8 +45,8 @@ const held = new HeldModel(() => showLoss('request'))
 const history = createThings()
 const log = createLog()
 let [isReady, isAsking, isToy] = [false, false, false]
-/** Whether the reader has chosen whether tools are called. */
-let hasChosen = false
+/** Whether the reader has chosen which tools the model knows, and which ones it is to call. */
+const hasChosen = { tools: false, choice: false }
 
 const loader = createLoader({
   load: (source, options) => held.load(source, options),
@@ -52,19 +59,25 @@ const loader = createLoader({
     isToy = source === BUNDLED_MODEL
     isReady = true
     byId('toy', HTMLElement).hidden = !isToy
-    if (!hasChosen) choice.value = isToy ? 'required' : 'auto'
+    if (!hasChosen.tools) showTools(isToy ? TOOLS_OF_TOY : TOOL_NAMES)
+    if (!hasChosen.choice) choice.value = isToy ? 'required' : 'auto'
     update()
   }
 })
 createKnown((address, name) => void loader.load({ source: address, name }))
 
-choice.append(...TOOL_NAMES.map(name => new Option(name, name)))
-choice.addEventListener('change', () => (hasChosen = true))
+const boxes = TOOL_NAMES.map(toolBox)
+knownTools.append(...boxes.map(({ label }) => label))
+knownTools.addEventListener('change', () => {
+  hasChosen.tools = true
+  showTools(boxes.filter(({ box }) => box.checked).map(({ name }) => name))
+})
+choice.addEventListener('change', () => (hasChosen.choice = true))
 byId('suggestions', HTMLElement).append(...SUGGESTIONS.map(suggestion))
 form.addEventListener('submit', event => {
   event.preventDefault()
   const text = field.value.trim()
-  if (text && isReady && !isAsking) void ask(text)
+  if (!askButton.disabled && !isAsking) void ask(text)
 })
 field.addEventListener('input', update)
 field.addEventListener('keydown', event => {
@@ -93,8 +106,27 @@ function suggestion(text: string): HTMLElement {
   return item
 }
 
+/** A box that says whether the model knows a tool. */
+function toolBox(name: ToolName) {
+  const [label, box] = [create('label'), create('input')]
+  box.type = 'checkbox'
+  label.append(box, ' ', create('code', '', name))
+  return { name, label, box }
+}
+
+/** Shows which tools the model knows, and offers these to call. */
+function showTools(names: readonly ToolName[]) {
+  for (const { name, box } of boxes) box.checked = names.includes(name)
+  const { value } = choice
+  choice.replaceChildren(
+    ...[...choice.options].slice(0, ANY.length), ...names.map(name => new Option(name, name))
+  )
+  choice.value = names.some(name => name === value) ? value : ANY.find(any => any === value) ?? ANY[0]
+  update()
+}
+
 function update() {
-  askButton.disabled = !isReady || field.value.trim() === ''
+  askButton.disabled = !isReady || field.value.trim() === '' || !boxes.some(({ box }) => box.checked)
   askButton.hidden = isAsking
   stopButton.hidden = !isAsking
 }
@@ -148,11 +180,11 @@ async function follow(tokens: AsyncIterable<Token>, turn: Turn) {
 
 function toolChoice(): RunToolsOptions['toolChoice'] {
   const { value } = choice
-  return value === 'auto' || value === 'required' ? value : { name: value }
+  return ANY.find(any => any === value) ?? { name: value }
 }
 
-/** The tools, with their results shown on the page. */
-function shown(tools: Record<string, RunnableTool>, turn: Turn): Record<string, RunnableTool> {
+/** The tools that the model knows, with their results shown on the page. */
+function shown(tools: Record<ToolName, RunnableTool>, turn: Turn): Record<string, RunnableTool> {
   const wrap = ({ execute, ...tool }: RunnableTool): RunnableTool => ({
     ...tool,
     async execute(args, call) {
@@ -166,7 +198,8 @@ function shown(tools: Record<string, RunnableTool>, turn: Turn): Record<string, 
       }
     }
   })
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, wrap(tool)]))
+  const known = boxes.filter(({ box }) => box.checked)
+  return Object.fromEntries(known.map(({ name }) => [name, wrap(tools[name])]))
 }
 
 /** A line such as `2 answers · 96 tokens · 41 tokens/s`. */

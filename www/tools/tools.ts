@@ -6,7 +6,7 @@ import { describeTheme, THEMES, withItem, type History, type Theme } from './sta
 /** The names of the tools, for the reader's choice. */
 export const TOOL_NAMES = ['add_item', 'tick_item', 'convert', 'show_time', 'set_theme'] as const
 
-type Tools = Record<(typeof TOOL_NAMES)[number], RunnableTool>
+export type ToolName = (typeof TOOL_NAMES)[number]
 
 /** Parameters that all have to be given. */
 const all = (properties: Record<string, object>) => ({
@@ -17,7 +17,7 @@ const all = (properties: Record<string, object>) => ({
  * The tools as the page is now: a model can only tick what is on the list. Each gives a sentence for
  * the model and for the reader, or throws one.
  */
-export function pageTools(history: History): Tools {
+export function pageTools(history: History): Record<ToolName, RunnableTool> {
   const names = [...new Set(history.now.items.map(({ name }) => name))]
   return {
     add_item: {
