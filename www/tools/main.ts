@@ -32,7 +32,7 @@ const MAX_STEPS = 6
 const TOOLS_OF_TOY: readonly ToolName[] = ['add_item', 'set_theme']
 
 /** The most tokens of an answer of the bundled model, which would tell a story otherwise. */
-const MAX_TOKENS_OF_TOY = 120
+const MAX_TOKENS_OF_TOY = 90
 
 const form = byId('request', HTMLFormElement)
 const field = byId('prompt', HTMLTextAreaElement)
