@@ -72,6 +72,7 @@ knownTools.addEventListener('change', () => {
   hasChosen.tools = true
   showTools(boxes.filter(({ box }) => box.checked).map(({ name }) => name))
 })
+showTools(TOOL_NAMES)
 choice.addEventListener('change', () => (hasChosen.choice = true))
 byId('suggestions', HTMLElement).append(...SUGGESTIONS.map(suggestion))
 form.addEventListener('submit', event => {
