@@ -111,7 +111,7 @@ function labelled(part: Part, input: Input, isCheck = false) {
   element.append(fault)
   input.setAttribute('aria-describedby', about ? `${id}-about ${id}-fault` : `${id}-fault`)
   const mark = (faults: readonly Fault[], at: string, more = '') => {
-    // What is at fault further within has no line of its own here.
+    // Parts further within have no line of their own here.
     const own = faults.filter(fault => fault.at === at || fault.at.startsWith(`${at}/`))
     const said = sentences(own.map(({ at: where, message }) => `${where.slice(at.length)} ${message}`))
     fault.textContent = [more, said].filter(Boolean).join(' ')

@@ -11,7 +11,7 @@ export interface Fault {
   message: string
 }
 
-/** What is not valid in a value; nothing if it is valid. `undefined` is a value that is missing. */
+/** The parts of a value that are not valid; none if all of it is. `undefined` is a value that is missing. */
 export function faultsOf(value: Json | undefined, schema: Schema): Fault[] {
   const faults = check(value, schema, { root: schema, at: '', within: 0 })
   // Two parts of a schema may say the same.

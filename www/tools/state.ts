@@ -45,7 +45,7 @@ export class History {
     return this.#now
   }
 
-  /** What `undo` would take back, as a sentence; undefined if there is nothing. */
+  /** The change that `undo` would take back, as a sentence; undefined if there is none. */
   get last(): string | undefined {
     return this.#past.at(-1)?.did
   }
