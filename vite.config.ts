@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { defineConfig } from 'vite'
 import { bundledModel } from './www/build/bundled-model.ts'
 import { offlineFiles } from './www/build/offline-files.ts'
+import { sharedParts } from './www/build/parts.ts'
 
 const here = import.meta.dirname
 const www = resolve(here, 'www')
@@ -27,7 +28,11 @@ export default defineConfig({
       { find: /^tritloom\/(.*)$/, replacement: resolve(here, 'pkg/$1.js') }
     ]
   },
-  plugins: [bundledModel(resolve(here, 'models/tiny-stories.gguf')), offlineFiles()],
+  plugins: [
+    bundledModel(resolve(here, 'models/tiny-stories.gguf')),
+    sharedParts(resolve(www, 'shared')),
+    offlineFiles()
+  ],
   worker: { format: 'es' },
   // The development server serves nothing outside its root, www/, unless it is allowed to.
   server: { fs: { allow: [www, resolve(here, 'pkg')] } },

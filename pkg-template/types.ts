@@ -397,8 +397,11 @@ export interface RunToolsOptions extends Omit<GenerateOptions, 'tools' | 'respon
    * Default: 10.
    */
   maxSteps?: number
-  /** Gets each answer when it begins, so that a page can show it as it comes. */
-  onAnswer?: (answer: AsyncIterable<string>) => void
+  /**
+   * Gets each answer when it begins, so that a page can show it as it comes: its text, or with `tokens()`
+   * its calls too.
+   */
+  onAnswer?: (answer: AsyncIterable<string> & { tokens(): AsyncIterable<Token> }) => void
   /**
    * Gets what an `execute` has thrown. If it throws itself, `runTools` rejects with that. Default: only
    * the model gets to know.

@@ -38,6 +38,7 @@ await main(async () => {
   server.printUrls()
   const [address] = [...server.resolvedUrls.local, ...server.resolvedUrls.network]
   heading(`  Chat: ${address}chat/   TL;DR: ${address}tldr/`)
+  heading(`  A form from a text: ${address}form/   A page with tools: ${address}tools/`)
   if (host)
     heading(
       '\nBrowsers offer WebGPU on localhost and over https only: for other machines, put https in front.'

@@ -62,6 +62,10 @@ test('tools are run until an answer calls none', async () => {
   assert.deepEqual(run.messages, messages)
   assert.deepEqual(run.stats.map(({ finishReason }) => finishReason), ['tool-calls', 'stop'])
   assert.equal(seen.length, 2)
+  // An answer has its calls too.
+  const parts = []
+  for await (const { call } of seen[0].tokens()) if (call?.name) parts.push(call.name)
+  assert.deepEqual(parts, ['add', 'now'])
   assert.deepEqual(model.asked.map(({ input }) => input), [messages.slice(0, 1), messages.slice(0, 4)])
   assert.deepEqual(model.asked.map(({ options: { toolChoice } }) => toolChoice), ['required', 'auto'])
   // The functions stay in the page.

@@ -43,3 +43,34 @@ const LOST_DEVICES = readFileSync('tests/web/lost-devices.mjs', 'utf8')
 /** Takes the GPU away, as a browser may when its driver is reset. */
 export const loseGpu = (page: Page) =>
   page.evaluate(() => new BroadcastChannel('gpu').postMessage('lose'))
+
+/**
+ * Fails if axe finds a fault, in light and dark and on a narrow and a wide screen, or if the page can be
+ * scrolled sideways.
+ */
+export async function expectAccessible(page: Page) {
+  const size = page.viewportSize()!
+  await page.evaluate(AXE)
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 900 })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      const found = await page.evaluate(async () => {
+        const { violations } = await (window as unknown as Axe).axe.run()
+        const { scrollWidth, clientWidth } = document.documentElement
+        return [
+          ...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)),
+          ...(scrollWidth > clientWidth ? [`${scrollWidth - clientWidth} pixels too wide`] : [])
+        ]
+      })
+      expect(found, `${colorScheme}, ${width} pixels`).toEqual([])
+    }
+  }
+  await page.setViewportSize(size)
+}
+
+interface Axe {
+  axe: { run(): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> }
+}
+
+const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')

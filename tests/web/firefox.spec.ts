@@ -168,6 +168,41 @@ test('the chat demo answers', async ({ tabs: [tab] }) => {
   await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
 })
 
+test('the form demo fills its form', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/form/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await tab.evaluate(() => {
+    const field = document.querySelector<HTMLTextAreaElement>('#schema')!
+    field.value = JSON.stringify({ type: 'array', items: { enum: ['cat', 'dog'] }, minItems: 2, maxItems: 2 })
+    field.dispatchEvent(new Event('input'))
+    document.querySelector<HTMLButtonElement>('#fill')!.click()
+  })
+  await expectText(tab, '#outcome', 'The record is valid by the schema.')
+  const found = await tab.evaluate(() => ({
+    chosen: [...document.querySelectorAll<HTMLSelectElement>('#record select')].map(({ selectedOptions }) => selectedOptions[0]!.text),
+    json: document.querySelector('#json')!.textContent
+  }))
+  expect(found.chosen).toHaveLength(2)
+  expect(JSON.parse(found.json)).toEqual(found.chosen)
+})
+
+test('the demo with tools calls one', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/tools/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await tab.evaluate(() => {
+    document.querySelector<HTMLSelectElement>('#choice')!.value = 'set_theme'
+    const field = document.querySelector<HTMLTextAreaElement>('#prompt')!
+    field.value = 'It is too bright here'
+    field.dispatchEvent(new Event('input'))
+    document.querySelector<HTMLButtonElement>('#ask')!.click()
+  })
+  await expectText(tab, '.call .result', 'The colours are ')
+  const found = await tab.evaluate(() => ({
+    args: document.querySelector('.call .arguments')!.textContent, theme: document.documentElement.dataset.theme
+  }))
+  expect(JSON.parse(found.args)).toEqual({ theme: found.theme })
+})
+
 test('the TL;DR demo sums up its story', async ({ tabs: [tab] }) => {
   await tab.open('/dist/tldr/index.html')
   const inWidget = (selector: string) =>

@@ -110,6 +110,12 @@ test('works without a network after the first visit, page and model', async ({ p
   await page.getByRole('link', { name: 'tritloom' }).click()
   await page.getByRole('link', { name: /Chat/ }).click()
   await expect(page.locator('#model-name')).toHaveText(/tiny-stories/, SLOW)
+  await page.getByRole('link', { name: 'tritloom' }).click()
+  await page.getByRole('link', { name: /A form from a text/ }).click()
+  await page.getByLabel('JSON schema').fill('{"enum": ["yes", "no"]}')
+  // Its module of grammars is kept too.
+  await page.getByRole('button', { name: 'Fill the form' }).click(SLOW)
+  await expect(page.locator('#outcome')).toHaveText('The record is valid by the schema.', SLOW)
 })
 
 test('says that the model is kept only when all of it is', async ({ tldr: page }) => {

@@ -103,6 +103,19 @@ test('the demos under a strict policy', async ({ page }) => {
   await page.locator('#prompt').fill('Who are you?')
   await page.getByRole('button', { name: 'Send' }).click({ timeout: 60_000 })
   await expect(page.locator('#transcript .assistant')).toContainText('I am a very small model.')
+
+  await page.goto(`/as/strict/dist/form/index.html?model=${GOLDEN_MODEL}`)
+  await page.getByLabel('Text', { exact: true }).fill('Who are you?')
+  await page.getByLabel('JSON schema').fill('{"enum": ["me", "you"]}')
+  await page.getByRole('button', { name: 'Fill the form' }).click({ timeout: 60_000 })
+  await expect(page.locator('#outcome')).toHaveText('The record is valid by the schema.', { timeout: 60_000 })
+
+  await page.goto(`/as/strict/dist/tools/index.html?model=${GOLDEN_MODEL}`)
+  for (const name of ['add_item', 'tick_item', 'convert', 'show_time']) await page.getByLabel(name).uncheck()
+  await page.getByLabel('Tools to call').selectOption('set_theme')
+  await page.getByLabel('Your request').fill('Dark!')
+  await page.getByRole('button', { name: 'Ask' }).click({ timeout: 60_000 })
+  await expect(page.locator('.call .result')).toContainText('The colours are ', { timeout: 60_000 })
   expect((await told(page)).filter(text => text.includes('forbids'))).toEqual([])
 })
 

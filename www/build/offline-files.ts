@@ -37,8 +37,8 @@ export function offlineFiles(): Plugin {
 
 /**
  * Whether a file belongs to the pages. Models do not: they are large, and the package stores them
- * itself. Nor does the module of grammars, because no page asks for an answer in a format.
+ * itself.
  */
 function isPartOfPages(fileName: string): boolean {
-  return !fileName.startsWith('models/') && !/\.map$|\/grammar-[^/]*\.wasm$/.test(fileName)
+  return !fileName.startsWith('models/') && !fileName.endsWith('.map')
 }

@@ -1,12 +1,6 @@
 // The model picker: the bundled model, one from an address, or a file.
-import { BUNDLED_MODEL } from '../shared/bundled.ts'
 import { byId } from '../shared/dom.ts'
-
-/** The choice of the reader. */
-export interface Choice {
-  source: string | File
-  name: string
-}
+import { BUNDLED, type Choice } from '../shared/model/loader.ts'
 
 type From = 'bundled' | 'url' | 'file'
 
@@ -35,7 +29,7 @@ export function createPicker(onPick: (choice: Choice) => void) {
     }
     const picked = file.files?.[0]
     if (from() === 'file' && picked) return { source: picked, name: picked.name }
-    return { source: BUNDLED_MODEL, name: 'Tiny stories' }
+    return BUNDLED
   }
 
   /** Chooses an address without loading it. */

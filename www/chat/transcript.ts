@@ -2,8 +2,8 @@
 import type { Stats, Token } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
 import type { Failure } from 'tritloom/words'
-import { describeStats } from './figures.ts'
-import { failureBox } from './notices.ts'
+import { describeStats } from '../shared/figures.ts'
+import { failureBox } from '../shared/notices.ts'
 
 /** A question on the page, and its answer as it comes. */
 export interface Turn {

@@ -1,6 +1,6 @@
 // The progress bar. It shows a load and its notes, and lets the reader cancel it.
 import type { LoadOptions, Progress, ProgressNote } from 'tritloom'
-import { byId, create } from '../shared/dom.ts'
+import { byId, create } from '../dom.ts'
 import { describeNote, describeProgress } from 'tritloom/words'
 
 /** Runs loads under the progress bar. A new load cancels the one before it. */

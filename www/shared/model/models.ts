@@ -1,6 +1,6 @@
 // The known models. All but the bundled one are listed as their authors publish them: we have not
 // run those files.
-import { BUNDLED_MODEL } from '../shared/bundled.ts'
+import { BUNDLED_MODEL } from '../bundled.ts'
 
 /** Models that have much in common. */
 export interface Family {

@@ -1,6 +1,6 @@
 // The dialog with the known models: their facts, whether they fit, and a button that says how many
 // bytes it downloads.
-import { byId, create } from '../shared/dom.ts'
+import { byId, create } from '../dom.ts'
 import { formatBytes, formatCount } from 'tritloom/words'
 import { judge, readDevice, type Device, type Verdict } from './fit.ts'
 import { FAMILIES, fileOf, pageOf, type Family, type KnownModel } from './models.ts'

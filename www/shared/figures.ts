@@ -1,4 +1,4 @@
-// The line of figures under an answer.
+// The line of figures about an answer.
 import type { Stats } from 'tritloom'
 import { formatCount, formatRate, formatSeconds } from 'tritloom/words'
 
@@ -6,7 +6,6 @@ const ENDINGS: Record<Stats['finishReason'], string> = {
   stop: '',
   length: 'cut off at the limit',
   abort: 'stopped',
-  // The chat gives the model no tools.
   'tool-calls': ''
 }
 

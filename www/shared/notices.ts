@@ -1,6 +1,6 @@
-// Messages above the conversation, about missing features and errors.
+// Messages at the top of a page, about missing features and errors.
 import type { Availability } from 'tritloom'
-import { byId, create } from '../shared/dom.ts'
+import { byId, create } from './dom.ts'
 import type { Failure } from 'tritloom/words'
 
 /** Shows a box under a name. It replaces the box before; null removes that. */
@@ -15,6 +15,16 @@ export function showNotice(name: string, box: HTMLElement | null) {
 /** A box with news that is no error. */
 export function noticeBox(text: string): HTMLElement {
   return create('div', 'notice', text)
+}
+
+/**
+ * Shows that the GPU is gone, until the next answer shows that the model is back. `next` is what the
+ * reader is to do, in a word.
+ */
+export function showLoss(next: string) {
+  const what = 'The GPU was lost: its driver was reset, or the browser took it away.'
+  const then = `Your next ${next} brings the model back, which takes as long as loading it did.`
+  showNotice('loss', noticeBox(`${what} ${then}`))
 }
 
 /** A box with an error: message, code, advice. */

@@ -1,0 +1,85 @@
+// The model of a page. This file knows nothing of the page.
+import { BitNet, BitNetError } from 'tritloom'
+import type { LoadOptions, ModelInfo } from 'tritloom'
+
+/** One model at a time, and one answer of it at a time. */
+export class HeldModel {
+  #model: BitNet | null = null
+  #isLost = false
+  #isAnswering = false
+  #answering = new AbortController()
+  #onLost: () => void
+
+  /** `onLost` is called when the GPU is lost and no answer is being generated. */
+  constructor(onLost: () => void) {
+    this.#onLost = onLost
+  }
+
+  /** Replaces the model. The old one is freed first, because the GPU may not have room for both. */
+  async load(source: string | File, options: LoadOptions): Promise<void> {
+    this.stop()
+    await this.#model?.dispose()
+    this.#model = null
+    const model = await BitNet.load(source, options)
+    if (options.signal?.aborted) {
+      await model.dispose() // The abort came too late for `load` to notice.
+      throw options.signal.reason
+    }
+    this.#model = model
+    this.#isLost = false
+    void this.#watch(model)
+  }
+
+  /** The model. Throws if none is loaded. */
+  get model(): BitNet {
+    if (!this.#model) throw new Error('No model is loaded')
+    return this.#model
+  }
+
+  get info(): ModelInfo {
+    return this.model.info
+  }
+
+  /** Whether the GPU was lost since the last answer. The next answer restores the model. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** The signal for a new answer, which `stop()` aborts. */
+  begin(): AbortSignal {
+    this.#answering = new AbortController()
+    return this.#answering.signal
+  }
+
+  /** Stops the answer that is being generated, if there is one. */
+  stop() {
+    this.#answering.abort()
+  }
+
+  /** Passes on what an answer gives, and ends without an error when the answer is stopped. */
+  async *untilStopped<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
+    this.#isAnswering = true
+    try {
+      for await (const item of items) {
+        this.#isLost = false
+        yield item
+      }
+    } catch (error) {
+      if (error instanceof BitNetError && error.code === 'device-lost') this.#isLost = true
+      if (!signal.aborted) throw error
+    } finally {
+      this.#isAnswering = false
+    }
+  }
+
+  /** Watches for losses while the model is in use. After `dispose()` there are none. */
+  async #watch(model: BitNet) {
+    for (;;) {
+      await model.lost
+      if (model !== this.#model) return
+      const isKnown = this.#isLost || this.#isAnswering
+      this.#isLost = true
+      if (!isKnown) this.#onLost()
+    }
+  }
+}
