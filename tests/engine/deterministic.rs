@@ -176,7 +176,7 @@ fn reasoning_that_is_cut_short_goes_on_with_the_same_bits() {
         let prompt = session.chat_prompt(&question, Some(true)).unwrap();
         let max_thinking_tokens = Some(3);
         let options =
-            GenerateOptions { max_thinking_tokens, ..logprobs(Sampling::default(), false) };
+            GenerateOptions { max_thinking_tokens, ..with_logprobs(Sampling::default(), false) };
         generate(&mut session, &prompt, &options).unwrap().logprobs
     });
     assert!(found[0].iter().any(|(_, logprobs)| logprobs.is_none()), "{found:?}");
