@@ -8,6 +8,7 @@ use super::caches::Wanted;
 use super::calls::{Call, Calls, Prompt};
 use super::conversation::Conversation;
 use super::generation::Generation;
+use super::guess::Guess;
 use super::loaded::Session;
 use super::output::Output;
 use super::room::{MAX_KEPT, MAX_SHARED};
@@ -68,6 +69,8 @@ impl Session {
             mask: None,
             masked: false,
             is_free: false,
+            guess: Guess::new(),
+            guesses: false,
             stats: Stats { prompt_tokens: ids.len(), batch: 1, ..Stats::default() },
             started: Instant::now(),
             first: None,

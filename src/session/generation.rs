@@ -9,6 +9,7 @@ use super::calls::{Caller, OnToken};
 use super::constraint::{Constraint, Follow};
 use super::draft::Drafter;
 use super::generate::GenerateOptions;
+use super::guess::Guess;
 use super::output::{Output, Token};
 use super::stats::{FinishReason, Stats};
 use crate::chat::{Channel, Channels};
@@ -46,6 +47,10 @@ pub(super) struct Generation<'a> {
     pub(super) masked: bool,
     /// Whether its mask stays as it is, whatever the next token is, so that steps may run ahead.
     pub(super) is_free: bool,
+    /// Decides when steps run ahead although a mask is known.
+    pub(super) guess: Guess,
+    /// Whether such steps are faster, at the pace of the last token.
+    pub(super) guesses: bool,
     pub(super) stats: Stats,
     /// When the computation of its prompt began.
     pub(super) started: Instant,
@@ -84,12 +89,20 @@ pub(super) enum Next {
     End,
     /// These tokens are put in, although the model has not chosen them.
     Insert(Vec<u32>),
+    /// The token may not follow. It is taken back, and another is chosen.
+    Again,
 }
 
 impl Generation<'_> {
     /// Whether drafts give the same tokens as steps.
     pub(super) fn can_draft(&self) -> bool {
         self.options.sampling.is_greedy() && self.constraint.is_none()
+    }
+
+    /// Whether a token that may follow is the same with a mask as without. Filters would keep other
+    /// tokens.
+    pub(super) fn can_guess(&self) -> bool {
+        !self.options.sampling.is_filtered()
     }
 
     /// Whether the engine has to choose with a mask and does not, or the other way round.
@@ -99,14 +112,15 @@ impl Generation<'_> {
 
     /// Whether the tokens in flight were chosen without knowing what may follow.
     pub(super) fn drops_in_flight(&self) -> bool {
-        self.constraint.is_some() && !self.is_free && self.in_flight > 0
+        let is_held = self.constraint.is_some() && !self.is_free && self.mask.is_some();
+        is_held && self.in_flight > 0
     }
 
     /// How many tokens may be in flight. The tokens up to there have to be known before the next
     /// ones can be submitted, because a constraint or a budget may put in others.
     fn horizon(&self) -> usize {
         match &self.constraint {
-            Some(_) if !self.is_free => 1,
+            Some(_) if !self.is_free => self.guess.steps().unwrap_or(1),
             // With no token left, the reasoning goes on, because its end would leave no room for an
             // answer.
             _ => match self.output.left_of(self.options.max_thinking_tokens) {
@@ -119,7 +133,7 @@ impl Generation<'_> {
     /// Whether the token in flight can be computed before it is known.
     pub(super) fn computes_ahead(&self, sequence: &Cached) -> bool {
         let has_room = sequence.filled < sequence.room().min(self.most());
-        let is_held = self.constraint.is_some() && !self.is_free;
+        let is_held = self.constraint.is_some() && !self.is_free && self.mask.is_some();
         is_held && self.decodes && self.in_flight == 1 && !self.ahead && has_room
     }
 
@@ -163,6 +177,10 @@ impl Generation<'_> {
         if self.mask.take().is_some_and(|mask| !mask.allows(id)) {
             let why = "no token that may follow has a logit that is a number";
             return Err(Error::Internal(why.into()));
+        }
+        if let Some(mask) = self.guess.refuses(id) {
+            self.mask = Some(mask);
+            return Ok(Next::Again);
         }
         if self.first.is_none() {
             self.first = Some(Instant::now());
@@ -221,9 +239,10 @@ impl Generation<'_> {
             }
             match constraint.follow()? {
                 Follow::Any => self.is_free = true,
-                Follow::OneOf(mask) => self.mask = Some(mask),
+                Follow::OneOf(mask) => self.mask = self.guess.hold(mask, self.guesses),
                 Follow::Nothing => is_complete = true,
                 Follow::These(ids) if !ids.is_empty() => {
+                    self.guess.end();
                     inserted.extend(ids);
                     continue;
                 }
@@ -305,12 +324,12 @@ impl Generation<'_> {
         }
         // A constraint may put tokens in at the beginning of the answer.
         match self.follow(tokenizer, n_vocab, None)? {
-            Next::End => Ok(Next::End),
-            Next::Token => Ok(Next::Insert(ids)),
             Next::Insert(more) => {
                 ids.extend(more);
                 Ok(Next::Insert(ids))
             }
+            Next::Token => Ok(Next::Insert(ids)),
+            end => Ok(end),
         }
     }
 

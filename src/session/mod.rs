@@ -14,6 +14,7 @@ mod draft;
 mod fake;
 mod generate;
 mod generation;
+mod guess;
 mod header;
 mod info;
 mod loaded;

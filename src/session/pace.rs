@@ -57,8 +57,17 @@ impl Pace {
         if self.came.is_none() {
             return 1;
         }
+        within(MAX_BATCH_TIME, self.mean(), self.max_batch_steps)
+    }
+
+    /// Whether waiting for a step takes a great part of its time.
+    pub(super) fn is_fast(&self) -> bool {
+        self.mean().is_some_and(|mean| mean <= MAX_BATCH_TIME)
+    }
+
+    fn mean(&self) -> Option<Duration> {
         let mean = self.took.iter().sum::<Duration>().checked_div(self.took.len() as u32);
-        within(MAX_BATCH_TIME, self.supposed.or(mean), self.max_batch_steps)
+        self.supposed.or(mean)
     }
 
     /// Whether `more` steps may be submitted while `steps` are in flight in `batches`.

@@ -343,6 +343,9 @@ impl Session {
                 };
                 pace.came(now, n);
                 other.pause();
+                // Other answers fill the time in which a constraint looks at a token.
+                let guesses = is_alone && self.chunks.grid().is_none() && pace.is_fast();
+                running.all.iter_mut().for_each(|one| one.guesses = guesses && one.can_guess());
                 for (serial, tokens) in serials.into_iter().zip(tokens) {
                     self.accept(running, serial, tokens).await?;
                 }
@@ -413,6 +416,9 @@ impl Session {
                 self.chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
             }
             one.stats.unused_tokens = one.in_flight;
+            if let (Ok(Next::Again), Some(sequence)) = (&next, self.caches.get(one.sequence)) {
+                sequence.tokens.pop();
+            }
             if !self.go_on(running, index, next).await? {
                 return Ok(());
             }
@@ -430,7 +436,7 @@ impl Session {
     ) -> Result<bool> {
         let one = &mut running.all[index];
         let mut next = next;
-        if matches!(next, Ok(Next::Token | Next::Insert(_))) {
+        if matches!(next, Ok(Next::Token | Next::Insert(_) | Next::Again)) {
             let changes = one.changes_mask();
             if changes {
                 one.masked = one.mask.is_some();
@@ -441,7 +447,7 @@ impl Session {
             if changes || one.drops_in_flight() {
                 // The next token is chosen anew.
                 next = match next {
-                    Ok(Next::Token) => Ok(Next::Insert(Vec::new())),
+                    Ok(Next::Token | Next::Again) => Ok(Next::Insert(Vec::new())),
                     next => next,
                 };
             }

@@ -93,3 +93,33 @@ fn answers_that_join_and_leave_have_the_same_tokens() {
         assert!(losing.passes_ahead() > 3, "{} after {waits} waits", losing.passes_ahead());
     }
 }
+
+/// Steps run ahead without a mask while the constraint allows what the model says.
+#[test]
+fn a_token_that_may_not_follow_is_taken_back() {
+    // Fifty tokens in a row are chosen, and some of them have to be other ones than without masks.
+    let rule: Rule = |answer| match answer.len() % 60 {
+        50 => Ok(Follow::These(vec![9, 8])),
+        n => {
+            let may = |id: &u32| *id as usize % 31 != n % 31;
+            Ok(Follow::OneOf(Mask::of(N_VOCAB, (0..250).filter(may))))
+        }
+    };
+    for sampling in settings() {
+        let options = ruled(rule, GenerateOptions { sampling, logprobs: Some(1), ..greedy(130) });
+        let mut slow = Setup::exact().on_reference().small();
+        let (mut session, losing) = fast();
+        for prompt in [noise(7), noise(8)] {
+            let expected = generate(&mut slow, &prompt, &options).unwrap();
+            let found = generate(&mut session, &prompt, &options).unwrap();
+            assert_eq!(found.ids, expected.ids, "{sampling:?}");
+            assert_eq!(found.stats.forced_tokens, expected.stats.forced_tokens);
+            let more = [&prompt[..], &expected.ids, &[1, 2]].concat();
+            let [found, expected] = [&mut session, &mut slow]
+                .map(|session| generate(session, &more, &greedy(6)).unwrap().ids);
+            assert_eq!(found, expected);
+        }
+        // With a mask, each of the 252 tokens that are chosen has a pass of its own.
+        assert!((20..200).contains(&losing.passes_ahead()), "{}", losing.passes_ahead());
+    }
+}

@@ -1,0 +1,119 @@
+//! Decides when an answer with a constraint runs ahead without a mask.
+//!
+//! A mask is known only when the token before it is, so the GPU waits for each token. Where the
+//! constraint would have allowed what the model says, as within a long text, steps need no mask:
+//! their tokens are compared with it afterwards. A token that it forbids is taken back, and chosen
+//! anew with the mask. The steps behind it were in vain.
+
+use crate::sampling::Mask;
+
+/// The fewest and the most steps in flight without a mask.
+const STEPS: (usize, usize) = (4, 16);
+
+/// The fewest and the most tokens that are chosen with masks before the next try.
+const WAIT: (usize, usize) = (8, 256);
+
+/// How an answer with a constraint goes on.
+pub(super) struct Guess {
+    /// The tokens that may follow, if the next token is chosen without a mask.
+    allowed: Option<Mask>,
+    /// Tokens that were chosen with masks since the last try, or since tokens were put in.
+    held: usize,
+    /// How many of them come before the next try. Each try that fails doubles it.
+    wait: usize,
+    /// Tokens of this try that were allowed.
+    right: usize,
+}
+
+impl Guess {
+    pub(super) fn new() -> Self {
+        Self { allowed: None, held: 0, wait: WAIT.0, right: 0 }
+    }
+
+    /// Takes the mask of the next token. Gives it back if the token has to be chosen with it.
+    /// `pays` says whether steps without masks are faster.
+    pub(super) fn hold(&mut self, mask: Mask, pays: bool) -> Option<Mask> {
+        if pays && self.held >= self.wait {
+            self.allowed = Some(mask);
+            return None;
+        }
+        self.held += 1;
+        Some(mask)
+    }
+
+    /// Looks at a token that was chosen. If it may not follow, gives the mask with which it has to
+    /// be chosen anew.
+    pub(super) fn refuses(&mut self, id: u32) -> Option<Mask> {
+        let mask = self.allowed.take()?;
+        if mask.allows(id) {
+            self.right += 1;
+            if self.right >= WAIT.0 {
+                self.wait = WAIT.0;
+            }
+            return None;
+        }
+        self.wait = (2 * self.wait).min(WAIT.1);
+        self.end();
+        Some(mask)
+    }
+
+    /// Ends a try, because tokens are put in.
+    pub(super) fn end(&mut self) {
+        (self.held, self.right) = (0, 0);
+    }
+
+    /// How many steps may be in flight without a mask; `None` if there is one.
+    pub(super) fn steps(&self) -> Option<usize> {
+        self.allowed.as_ref().map(|_| self.right.clamp(STEPS.0, STEPS.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets a model choose `n` tokens of which every `wrong`th may not follow. Gives how many were
+    /// chosen without a mask, and how many of them were wrong.
+    fn tries(n: usize, wrong: usize) -> (usize, usize) {
+        let mut guess = Guess::new();
+        let (mut tried, mut failed) = (0, 0);
+        for n in 1..=n {
+            if guess.hold(Mask::of(8, [1]), true).is_none() {
+                tried += 1;
+                failed += usize::from(guess.refuses(u32::from(n % wrong != 0)).is_some());
+            }
+        }
+        (tried, failed)
+    }
+
+    #[test]
+    fn a_model_that_says_what_it_may_runs_ahead() {
+        assert_eq!(tries(1000, usize::MAX), (1000 - 8, 0));
+    }
+
+    #[test]
+    fn a_model_that_never_does_rarely_tries() {
+        assert_eq!(tries(1000, 1), (6, 6));
+    }
+
+    #[test]
+    fn more_steps_are_in_flight_the_longer_it_goes_well() {
+        let mut guess = Guess::new();
+        let mut steps = |n: usize| {
+            for _ in 0..n {
+                guess.hold(Mask::of(8, [1]), true);
+                assert!(guess.refuses(1).is_none());
+            }
+            guess.hold(Mask::of(8, [1]), true);
+            guess.steps()
+        };
+        assert_eq!([steps(7), steps(1), steps(8), steps(90)], [None, Some(4), Some(9), Some(16)]);
+    }
+
+    #[test]
+    fn where_it_does_not_pay_masks_stay() {
+        let mut guess = Guess::new();
+        assert!((0..100).all(|_| guess.hold(Mask::of(8, [1]), false).is_some()));
+        assert_eq!(guess.steps(), None);
+    }
+}
