@@ -62,8 +62,12 @@ pub struct Gpu {
     pub max_buffer: u64,
     pub(super) allocated: AtomicU64,
     /// The pipelines of all plans, in the order in which they were recorded.
-    pub(super) pipelines: Mutex<Vec<Arc<Pipeline>>>,
+    pub(super) pipelines: Arc<Mutex<Vec<Arc<Pipeline>>>>,
+    open: Arc<Open>,
 }
+
+/// The device, as long as a [`Gpu`] uses it.
+struct Open(Link);
 
 /// Writes in flight.
 pub struct Flushed(oneshot::Receiver<()>);
@@ -188,8 +192,10 @@ impl Gpu {
         let software = asked.unwrap_or(is_cpu);
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
+        let link = Link { device, queue, faults, idle_staging: Arc::default() };
         Ok(Self {
-            link: Link { device, queue, faults, idle_staging: Arc::default() },
+            open: Arc::new(Open(link.clone())),
+            link,
             software,
             adapter,
             subgroups,
@@ -198,8 +204,27 @@ impl Gpu {
             max_binding,
             max_buffer,
             allocated: AtomicU64::new(0),
-            pipelines: Mutex::default(),
+            pipelines: Arc::default(),
         })
+    }
+
+    /// The same device for another model, with what it has compiled. The device ends with the last of
+    /// them. If it is lost, or reports an error, all of them are.
+    pub fn share(&self) -> Self {
+        let Link { device, queue, faults, .. } = self.link.clone();
+        Self {
+            link: Link { device, queue, faults, idle_staging: Arc::default() },
+            adapter: self.adapter.clone(),
+            software: self.software,
+            subgroups: self.subgroups,
+            matrix_units: self.matrix_units,
+            tuning: self.tuning.clone(),
+            max_binding: self.max_binding,
+            max_buffer: self.max_buffer,
+            allocated: AtomicU64::new(0),
+            pipelines: Arc::clone(&self.pipelines),
+            open: Arc::clone(&self.open),
+        }
     }
 
     /// Whether the device is lost for good, so that another has to be opened.
@@ -207,7 +232,7 @@ impl Gpu {
         self.faults.is_lost()
     }
 
-    /// Resolves when the device is lost. Fails when this `Gpu` is dropped.
+    /// Resolves when the device is lost. Fails when the device ends.
     pub fn lost(&self) -> oneshot::Receiver<Loss> {
         self.faults.wait()
     }
@@ -280,12 +305,12 @@ impl Deref for Gpu {
     }
 }
 
-impl Drop for Gpu {
+impl Drop for Open {
     /// Frees the device and all its buffers, even those that are still held elsewhere. Otherwise a
     /// browser would keep them until it collects garbage.
     fn drop(&mut self) {
-        self.faults.end();
-        self.device.destroy();
+        self.0.faults.end();
+        self.0.device.destroy();
     }
 }
 

@@ -35,7 +35,7 @@ fn with_logprobs(
 
 /// As a model is loaded on a card and on a CPU: with kernels of their own.
 fn setups() -> [Setup; 2] {
-    [Setup::default(), Setup::default().like_a_card()]
+    [Setup::default(), Setup::default().like_a_card()].map(Setup::on_own_device)
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_call_compiles_what_it_finds_missing() {
 
 #[test]
 fn a_call_need_not_wait_for_the_kernel_that_is_being_compiled() {
-    let setup = Setup::default();
+    let setup = Setup::default().on_own_device();
     let prompt: Vec<u32> = (1..=LONG).collect();
     let mut session = setup.small();
     let begun: Vec<_> = std::iter::from_fn(|| session.compile_next()).collect();
@@ -85,7 +85,7 @@ fn a_call_need_not_wait_for_the_kernel_that_is_being_compiled() {
 
 #[test]
 fn a_session_may_go_while_a_kernel_is_compiled() {
-    let session = Setup::default().small();
+    let session = Setup::default().on_own_device().small();
     let begun = session.compile_next().unwrap();
     drop(session);
     block_on(begun);

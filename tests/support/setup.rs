@@ -4,6 +4,7 @@
 use std::fs;
 use std::future::ready;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -37,14 +38,42 @@ pub(crate) struct Setup {
     pub(crate) pass: Option<usize>,
     /// Compute with the reference, which needs no GPU.
     pub(crate) on_reference: bool,
+    /// Open a device that no other test uses.
+    pub(crate) on_own_device: bool,
 }
+
+/// The devices that tests share, by their options. A pipeline that one test compiles serves the
+/// others.
+static DEVICES: Mutex<Vec<(String, Gpu)>> = Mutex::new(Vec::new());
 
 impl Setup {
     pub(crate) fn open(&self) -> Gpu {
-        let mut gpu = block_on(Gpu::open(&self.gpu))
-            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do");
+        let mut gpu = if self.on_own_device { self.new_device() } else { self.shared_device() };
         gpu.tuning.chunk = self.chunk.unwrap_or(gpu.tuning.chunk);
         gpu
+    }
+
+    fn new_device(&self) -> Gpu {
+        block_on(Gpu::open(&self.gpu))
+            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
+    }
+
+    fn shared_device(&self) -> Gpu {
+        let options = format!("{:?}", self.gpu);
+        let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        devices.retain(|(_, gpu)| !gpu.is_lost() && gpu.check().is_ok());
+        if let Some((_, gpu)) = devices.iter().find(|(other, _)| *other == options) {
+            return gpu.share();
+        }
+        let gpu = self.new_device();
+        let shared = gpu.share();
+        devices.push((options, gpu));
+        shared
+    }
+
+    pub(crate) fn on_own_device(mut self) -> Self {
+        self.on_own_device = true;
+        self
     }
 
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
