@@ -163,9 +163,6 @@ pub struct Traits {
     pub depth: Depth,
     /// Whether drafts make generations faster.
     pub prompt_lookup: bool,
-    /// Whether the things that a load leaves for later are to be prepared before a call needs them.
-    /// On a CPU that would slow the calls down.
-    pub compiles_ahead: bool,
 }
 
 /// How many steps may be in flight.

@@ -74,7 +74,6 @@ impl Compute for Engine {
                 max_batch_steps: tuning.max_batch_steps,
             },
             prompt_lookup: tuning.prompt_lookup,
-            compiles_ahead: !self.gpu().software,
         }
     }
 

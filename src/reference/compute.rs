@@ -80,7 +80,6 @@ impl Opening for OnCpu {
             pass: opened.pass,
             depth: opened.depth,
             prompt_lookup: opened.prompt_lookup,
-            compiles_ahead: false,
         };
         Ok(Box::new(Computer {
             config: layers.config.clone(),

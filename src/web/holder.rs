@@ -86,9 +86,7 @@ impl Holder {
     pub(super) async fn compile_rest(&self) {
         loop {
             let next = match &*self.held.lock().await {
-                Some(Held::Here(session)) if session.compute().traits().compiles_ahead => {
-                    session.compile_next()
-                }
+                Some(Held::Here(session)) => session.compile_next(),
                 _ => None,
             };
             let Some(next) = next else { return };

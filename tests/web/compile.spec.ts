@@ -2,9 +2,6 @@
 import { expect, failure, RANDOM_MODEL, test } from './harness'
 import type { Page } from '@playwright/test'
 
-/** On a CPU nothing is compiled before it is needed. */
-const LOAD = { url: RANDOM_MODEL, card: { context: 64, gpu: { features: { software: false } } } }
-
 interface Kernels {
   /** Their names, in the order in which they were asked for. */
   asked: string[]
@@ -66,12 +63,12 @@ const settled = async (page: Page) => {
 
 test('a load compiles what a greedy answer needs, all at once; the others come behind it, one at a time', async ({ harness: page }) => {
   await watch(page)
-  const [first, most] = await page.evaluate(async ({ url, card }) => {
-    window.model = await window.tritloom.BitNet.load(url, { worker: false, ...card })
+  const [first, most] = await page.evaluate(async url => {
+    window.model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
     const { asked, most } = window.kernels
     window.kernels.most = 0
     return [[...asked], most] as const
-  }, LOAD)
+  }, RANDOM_MODEL)
   const others = ['penalize', 'sample_sift', 'logprob_record', 'take_logits', 'best_of_each']
   expect(most).toBeGreaterThan(5)
   expect(first).toContain('sample_commit')
@@ -84,9 +81,9 @@ test('a load compiles what a greedy answer needs, all at once; the others come b
 
 test('while kernels are compiled, a call waits only for its own, which are compiled together; disposing waits for none', async ({ harness: page }) => {
   await watch(page)
-  const answers = await page.evaluate(async ({ url, card }) => {
+  const answers = await page.evaluate(async url => {
     const { BitNet } = window.tritloom
-    const model = await BitNet.load(url, { worker: false, ...card })
+    const model = await BitNet.load(url, { worker: false, context: 64 })
     window.kernels.hold = true
     await window.kernels.held
     const options = { maxTokens: 4, repeatPenalty: 1.3, temperature: 0.8, topK: 9, seed: 5, logprobs: 2 }
@@ -97,11 +94,11 @@ test('while kernels are compiled, a call waits only for its own, which are compi
     await model.dispose()
     window.kernels.release()
     await new Promise(resolve => setTimeout(resolve, 200))
-    const other = await BitNet.load(url, { worker: false, ...card })
+    const other = await BitNet.load(url, { worker: false, context: 64 })
     const again = await other.generate(Uint32Array.of(1, 2, 3), options).text()
     await other.dispose()
     return { first, again, most }
-  }, LOAD)
+  }, RANDOM_MODEL)
   expect(answers.first).toBe(answers.again)
   // The one that is held back, and several more.
   expect(answers.most).toBeGreaterThan(2)
@@ -109,11 +106,11 @@ test('while kernels are compiled, a call waits only for its own, which are compi
 
 test('a kernel that does not compile fails the call that needs it, and no other', async ({ harness: page }) => {
   await watch(page)
-  const text = await page.evaluate(async ({ url, card }) => {
+  const text = await page.evaluate(async url => {
     window.kernels.broken = 'penalize'
-    window.model = await window.tritloom.BitNet.load(url, { worker: false, ...card })
+    window.model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
     return window.model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 4 }).text()
-  }, LOAD)
+  }, RANDOM_MODEL)
   expect(text).not.toBe('')
   await settled(page)
   expect(await page.evaluate(() => window.model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 4 }).text())).toBe(text)
