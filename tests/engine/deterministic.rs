@@ -70,9 +70,9 @@ fn check(setup: impl Fn() -> Setup, bytes: &[u8], start: &[u32], likely: &[u32])
     let load = || deterministic(setup()).load(bytes).unwrap();
     let bias: LogitBias = likely.iter().map(|&id| (id, 50.0)).collect();
     let logit_bias = Rc::new(bias);
-    let told = |sampling, lookup| GenerateOptions {
+    let with_logprobs = |sampling, lookup| GenerateOptions {
         logit_bias: Rc::clone(&logit_bias),
-        ..told(sampling, lookup)
+        ..with_logprobs(sampling, lookup)
     };
     let mut session = load();
     let answer =
