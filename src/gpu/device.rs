@@ -193,8 +193,13 @@ impl Gpu {
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         let link = Link { device, queue, faults, idle_staging: Arc::default() };
+        #[cfg_attr(
+            target_arch = "wasm32",
+            allow(clippy::arc_with_non_send_sync, reason = "natively it is both")
+        )]
+        let open = Arc::new(Open(link.clone()));
         Ok(Self {
-            open: Arc::new(Open(link.clone())),
+            open,
             link,
             software,
             adapter,
