@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_model_that_never_does_rarely_tries() {
-        assert_eq!(tries(1000, 1), (6, 6));
+        assert_eq!(tries(1000, 1), (7, 7));
     }
 
     #[test]
