@@ -77,8 +77,7 @@ async function told(answer: Generation, onAnswer: RunToolsOptions['onAnswer']): 
   try {
     onAnswer?.(answer)
   } catch (error) {
-    // A reader that leaves ends the answer.
-    for await (const _ of answer) break
+    await answer.stream().cancel()
     throw error
   }
 }

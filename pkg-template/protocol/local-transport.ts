@@ -95,7 +95,7 @@ const isRequest = (source: PortableSource): source is { request: PortableRequest
 /** The fields that the option `logprobs` adds to a token. */
 type Logprobs = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
-/** Where a text of the crate belongs: the answer if true, the reasoning if false, or a call. */
+/** What a text is part of. The crate says true for the answer, false for the reasoning, or describes the call. */
 const meaningOf = (meaning: boolean | CallPart): Pick<Token, 'channel' | 'call'> => {
   if (typeof meaning === 'boolean') return { channel: meaning ? 'answer' : 'reasoning' }
   const { index, name, ends } = meaning

@@ -350,9 +350,9 @@ pub trait Compute: Steps {
     /// each of its tokens but the first, and of the next one, each after the tokens before it.
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>>;
 
-    /// Like [`Compute::pass`] as far as `tap`, and reads the values there for each of `chosen`, in
-    /// that order. `chosen` are indices into the tokens of all spans, one span after the other. Each
-    /// token has as many values as [`Tap::width`] says.
+    /// Like [`Compute::pass`], but ends at `tap` and reads the values there. `chosen` are the tokens
+    /// whose values are wanted. They are counted through all spans, from 0 on. The result has the
+    /// values of each, in the order of `chosen`; [`Tap::width`] says how many that are.
     ///
     /// If [`Span::check_all`] or [`Tap::check`] refuses the call, the result is the error.
     fn tap(&self, spans: &[Span<'_>], chosen: &[usize], tap: Tap) -> Pending<Vec<Vec<f32>>>;

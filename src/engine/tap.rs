@@ -22,9 +22,9 @@ impl Engine {
         Ok(self.gpu.run_and_read(&[&plan], &step, &self.state.x, len))
     }
 
-    /// Puts `ids` through the layers at `pos`, as far as `site` of `block`, and reads the values
-    /// there for every token `[n_tokens, n]`: see [`Site`]. Afterwards the KV cache of the blocks up
-    /// to there holds the tokens.
+    /// Computes `ids` from position `pos` on, up to `site` of `block`. Gives the values there for
+    /// every token, `[n_tokens, n]`; [`Site`] says what they are. The tokens are in the KV cache of
+    /// the blocks up to there.
     ///
     /// This is the way of prompts and of single tokens. [`Engine::pass_and_tap`] is that of passes.
     ///

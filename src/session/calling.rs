@@ -43,20 +43,22 @@ struct Calling {
 }
 
 impl Calling {
-    /// Begins a call, of which the text `rest` is there already. If that is no beginning of a call,
-    /// the answer stays free. [`CallReader`](crate::chat::CallReader) then reads no call either.
-    fn begin(&mut self, rest: &str) -> Result<()> {
+    /// Begins a call, of which the held text is there already. Gives false, and changes nothing, if
+    /// that is no beginning of a call. [`CallReader`](crate::chat::CallReader) then reads no call
+    /// either.
+    fn begin(&mut self) -> Result<bool> {
         let mut call = self.calls.begin("")?;
-        let ids = self.tokenizer.encode_within(rest)?;
-        for id in ids {
+        for id in self.tokenizer.encode_within(&self.held)? {
             match call.take(id) {
                 Ok(()) => {}
                 Err(error) if error.code() == "bad-option" => return Err(error),
-                Err(_) => return Ok(()),
+                // If it has not refused the token but failed, it fails again.
+                Err(_) => return call.follow().map(|_| false),
             }
         }
+        self.held.clear();
         self.call = Some(call);
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -69,13 +71,15 @@ impl Constraint for Calling {
         // A control token has no text.
         if self.tokenizer.special_text(id) == Some(self.begin) {
             self.held.clear();
-            return self.begin("");
+            return self.begin().map(drop);
         }
-        if let Some((_, rest)) = self.held.split_once(self.begin) {
-            let rest = String::from(rest);
-            self.held.clear();
-            // A part of a character is no beginning of a call either.
-            return if self.text.is_whole() { self.begin(&rest) } else { Ok(()) };
+        while let Some((_, rest)) = self.held.split_once(self.begin) {
+            // If this begins no call, another may begin in it.
+            self.held = rest.into();
+            // A part of a character is no beginning of a call.
+            if self.text.is_whole() && self.begin()? {
+                return Ok(());
+            }
         }
         let keep = self.held.len().saturating_sub(self.begin.len() - 1);
         self.held = self.held.split_off(self.held.ceil_char_boundary(keep));

@@ -99,10 +99,11 @@ impl Generation<'_> {
         self.options.sampling.is_greedy() && self.constraint.is_none()
     }
 
-    /// Whether a token that may follow is the same with a mask as without. Filters would keep other
-    /// tokens.
+    /// Whether a token that may follow is the same with a mask as without. Of a draw, filters would
+    /// keep other tokens.
     pub(super) fn can_guess(&self) -> bool {
-        !self.options.sampling.is_filtered()
+        let sampling = &self.options.sampling;
+        sampling.is_greedy() || !sampling.is_filtered()
     }
 
     /// Whether the engine has to choose with a mask and does not, or the other way round.

@@ -16,6 +16,9 @@ const MAX_BATCH_TIME: Duration = Duration::from_millis(8);
 /// steps that were submitted while it was fast.
 const MAX_TIME: Duration = Duration::from_millis(80);
 
+/// The way to the GPU and back takes less, with a step. Firefox looks for results every 4 ms.
+const MAX_WAIT: Duration = Duration::from_millis(16);
+
 /// The recent speed of the card with this model, and the number of steps in flight that follows
 /// from it. It is kept from one generation to the next.
 pub(super) struct Pace {
@@ -60,9 +63,9 @@ impl Pace {
         within(MAX_BATCH_TIME, self.mean(), self.max_batch_steps)
     }
 
-    /// Whether waiting for a step takes a great part of its time.
+    /// Whether the way to the GPU and back may take a great part of the time of a step.
     pub(super) fn is_fast(&self) -> bool {
-        self.mean().is_some_and(|mean| mean <= MAX_BATCH_TIME)
+        self.mean().is_some_and(|mean| mean <= MAX_WAIT)
     }
 
     fn mean(&self) -> Option<Duration> {

@@ -106,6 +106,10 @@ test('what a tool throws goes to the model, and to the caller if asked', async (
   }
   const onAnswer = () => { throw why }
   await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools: endless, onAnswer }), why)
+  // Nor does it wait for a text.
+  const run = (_, stop) => new Promise(resolve => stop.addEventListener('abort', () => resolve({ finishReason: 'abort' })))
+  const silent = { generate: () => new Generation(run) }
+  await assert.rejects(runTools(silent, { messages: 'x', tools: endless, onAnswer }), why)
 })
 
 test('a call that is cut off is incomplete', async () => {

@@ -24,6 +24,7 @@ const caches = async () => {
 }
 
 test('each new browser has an empty cache of the driver, which lasts until it is closed', async t => {
+  // The browser of this test is a shell script, which Windows cannot start.
   if (process.platform === 'win32') return t.skip('the program is a shell script')
   const folder = mkdtempSync(join(tmpdir(), 'tritloom-alone-'))
   t.after(() => rmSync(folder, { recursive: true }))

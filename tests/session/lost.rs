@@ -21,8 +21,8 @@ use tritloom::{Error, Result};
 
 use crate::setup::{greedy, noise, small};
 
-/// The reference on a device that is lost after so many operations. It also checks that nothing is
-/// computed between the two halves of a step.
+/// The reference on a device that is lost after a number of operations. It also checks that nothing
+/// is computed between the two halves of a step.
 #[derive(Clone, Default)]
 pub(crate) struct Losing {
     left: Rc<Cell<usize>>,

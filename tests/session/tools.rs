@@ -52,15 +52,16 @@ fn question() -> Vec<Message> {
 
 /// A random model whose vocabulary has the markers of calls.
 fn with_markers() -> File {
-    with_last_words([BEGIN, "</tool_call>"], 4)
+    with_last_words(&[BEGIN, "</tool_call>"], 4)
 }
 
-/// A random model whose vocabulary ends with two words that are tokens of a type.
-fn with_last_words(last: [&str; 2], kind: i32) -> File {
+/// A random model whose vocabulary ends with words that are tokens of a type.
+fn with_last_words(last: &[&str], kind: i32) -> File {
     let chars = (' '..='~').map(|c| if c == ' ' { '▁' } else { c }).map(String::from);
-    let words: Vec<String> = chars.chain(last.map(String::from)).collect();
+    let words: Vec<String> = chars.chain(last.iter().copied().map(String::from)).collect();
     let mut file = sentencepiece::model_of(&words, |_| 1.0);
-    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; words.len() - 2], vec![kind; 2]].concat();
+    let n_chars = words.len() - last.len();
+    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; n_chars], vec![kind; last.len()]].concat();
     file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
     file.set("bitnet-b1.58.context_length", Kv::U32(4096));
     file
@@ -244,7 +245,7 @@ fn a_call_that_begins_within_a_token_is_held_to_its_format() {
         ("<tool_call>▁{", false),
         ("<tool_call>`", false),
     ] {
-        let mut session = load(Setup::exact(), &with_last_words([word, "</tool_call>"], 1));
+        let mut session = load(Setup::exact(), &with_last_words(&[word, "</tool_call>"], 1));
         let begin = session.tokenizer().n_tokens() as u32 - 2;
         let logit_bias = Rc::new([(begin, 90.0)].into_iter().collect());
         let options = GenerateOptions { logit_bias, ..drawn(3) };
@@ -256,6 +257,23 @@ fn a_call_that_begins_within_a_token_is_held_to_its_format() {
         valid.extend(arguments(&said));
     }
     assert_valid(&valid);
+}
+
+/// The token that ends one marker may begin another. The first one then begins no call.
+#[test]
+fn a_call_whose_marker_begins_within_the_end_of_another_is_held_to_its_format() {
+    let words = ["<tool_call", "><tool", "_call>", "{\"name\":▁\"look\",▁\"arguments\":▁{"];
+    let mut session = load(Setup::exact(), &with_last_words(&words, 1));
+    let n_tokens = session.tokenizer().n_tokens() as u32;
+    // Each of them is the likeliest token until it has been said.
+    let biases = (n_tokens - words.len() as u32..n_tokens).zip([100.0, 90.0, 80.0, 70.0]);
+    let mut options = GenerateOptions { logit_bias: Rc::new(biases.collect()), ..greedy(200) };
+    options.sampling.repeat_penalty = 2.0;
+    let options = calling(&session, &ToolChoice::Auto, false, options);
+    let (said, stats) = ask(&mut session, &question(), &options);
+    assert_eq!(said.text, BEGIN, "{said:?}");
+    assert_eq!((said.calls.len(), stats.finish_reason), (1, FinishReason::ToolCalls), "{said:?}");
+    assert_valid(&arguments(&said));
 }
 
 /// Steps run ahead without a mask.

@@ -135,6 +135,10 @@ test('says what is wrong with a schema while it is written, and when it is used'
   await expect(schemaField(page)).toHaveAttribute('aria-invalid', 'true')
   await schemaField(page).fill('3')
   await expect(schemaState(page)).toHaveText('A schema is an object, or true or false.')
+  // One that has itself within itself in many places, down to any depth.
+  const within = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(key => [key, { $ref: '#' }]))
+  await schemaField(page).fill(JSON.stringify({ type: 'object', properties: within }))
+  await expect(form(page).getByLabel('C, as JSON').first()).toBeVisible()
   await fill(page).click()
   await expect(schemaField(page)).toBeFocused()
 
@@ -244,4 +248,11 @@ test('faults have pointers and sentences', () => {
   // A schema that refers to itself for the same value.
   expect(faultsOf(1, { allOf: [{ $ref: '#' }], minimum: 2 }).length).toBeGreaterThan(0)
   expect(faultsOf(1, { $ref: '#' })).toEqual([{ at: '', message: 'is not allowed' }])
+  for (const keyword of ['anyOf', 'oneOf']) {
+    expect(faultsOf('a', { [keyword]: [{ $ref: '#' }, { $ref: '#' }], minLength: 2 }).length, keyword).toBeGreaterThan(0)
+  }
+  // A reference that is no address, and names that every object of JavaScript has.
+  expect(faultsOf(1, { $ref: '#/%' })).toEqual([{ at: '', message: 'is not allowed' }])
+  expect(faultsOf('a', { format: 'constructor' })).toEqual([])
+  expect(faultsOf('a', { type: 'toString' })).toEqual([{ at: '', message: 'must be toString' }])
 })

@@ -51,6 +51,7 @@ async function loadThere({ file, limits, cache }: Question) {
 type Found = Awaited<ReturnType<typeof loadThere>>
 
 test('a large file goes to the GPU and into storage in parts, whatever the GPU grants', { tag: '@all' }, async ({ baseURL }) => {
+  // It reads the memory of the browser's processes in /proc, which only Linux has.
   test.skip(process.platform !== 'linux', 'reads /proc')
   test.setTimeout(1_200_000)
   mkdirSync('target', { recursive: true })

@@ -1,4 +1,4 @@
-// The schema that the reader writes, and what is wrong with it.
+// The field for the JSON schema. It says why a schema cannot be used.
 import { byId } from '../shared/dom.ts'
 import { isSchema, type Schema } from './schema.ts'
 

@@ -27,17 +27,23 @@ interface Part {
   isNullable: boolean
   /** How many fields are around this one. */
   depth: number
+  /** How many more fields are made. */
+  budget: { left: number }
 }
 
 /** Fields that a schema has within itself are made down to this depth. Below, there is JSON. */
 const MAX_DEPTH = 8
+
+/** The most fields of a form. The parts after them are JSON. */
+const MAX_FIELDS = 2000
 
 /** A text of no more characters fits into one line. */
 const ONE_LINE = 80
 
 /** The field of a whole record. `onGrow` is called when the reader has added or removed an item. */
 export function recordField(schema: Schema, onGrow: () => void): Field {
-  return makeField(schema, { root: schema, label: 'Record', isRequired: true, depth: 0 }, onGrow)
+  const budget = { left: MAX_FIELDS }
+  return makeField(schema, { root: schema, label: 'Record', isRequired: true, depth: 0, budget }, onGrow)
 }
 
 function makeField(schema: unknown, place: Omit<Part, 'own' | 'isNullable'>, onGrow: () => void): Field {
@@ -46,7 +52,8 @@ function makeField(schema: unknown, place: Omit<Part, 'own' | 'isNullable'>, onG
   const types = typesOf(own) ?? []
   const options = Array.isArray(own.enum) ? own.enum : 'const' in own ? [own.const] : undefined
   if (options) return choiceField(part, options as Json[])
-  if (types.length !== 1 || part.depth > MAX_DEPTH) return jsonField(part)
+  part.budget.left -= 1
+  if (types.length !== 1 || part.depth > MAX_DEPTH || part.budget.left < 0) return jsonField(part)
   switch (types[0]) {
     case 'boolean': return checkField(part)
     case 'integer': case 'number': return numberField(part)
@@ -250,7 +257,7 @@ function groupField(part: Part, onGrow: () => void): Field {
   let isNull = false
   const add = (key: string, schema: unknown, isRequired: boolean) => {
     const field = makeField(
-      schema, { root: part.root, label: inWords(key), isRequired, depth: part.depth + 1 }, onGrow
+      schema, { ...part, label: inWords(key), isRequired, depth: part.depth + 1 }, onGrow
     )
     fields.set(key, field)
     fault.before(field.element)
@@ -307,7 +314,7 @@ function listField(part: Part, onGrow: () => void): Field {
   let isNull = false
 
   function add() {
-    const place = { root: part.root, label: `${fields.length + 1}`, isRequired: true, depth: part.depth + 1 }
+    const place = { ...part, label: `${fields.length + 1}`, isRequired: true, depth: part.depth + 1 }
     const field = makeField(part.own.items, place, onGrow)
     const removeButton = create('button', '', 'Remove')
     removeButton.type = 'button'

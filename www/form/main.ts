@@ -101,8 +101,15 @@ function update() {
 async function check(schema: Schema): Promise<boolean> {
   if (!isReady || isFilling) return false
   const responseFormat = { type: 'json_schema', schema } as const
-  await held.model.generate('a', { raw: true, responseFormat, maxTokens: 1 }).stats
-  return true
+  const { model } = held
+  try {
+    await model.generate('a', { raw: true, responseFormat, maxTokens: 1 }).stats
+    return true
+  } catch (error) {
+    // Another model is being loaded, and will check it.
+    if (!isReady) return false
+    throw error
+  }
 }
 
 async function fill() {
@@ -119,8 +126,8 @@ async function fill() {
   figures.textContent = 'Reading the text …'
   record.begin()
   let isBegun = false
+  const signal = held.begin()
   try {
-    const signal = held.begin()
     const thinking = held.info.thinking ? { thinking: false } : {}
     const responseFormat = { type: 'json_schema', schema } as const
     const answer = held.model.generate(prompt(text.value, schema), { responseFormat, signal, ...thinking })
@@ -137,6 +144,8 @@ async function fill() {
     if (!signal.aborted) await answer.json()
   } catch (error) {
     if (!isBegun) figures.textContent = ''
+    // Another model is being loaded.
+    if (signal.aborted) return
     const isOfSchema = error instanceof BitNetError && error.code === 'bad-option'
     const failure = describeFailure(error, ADVICE)
     if (isOfSchema) editor.say(sentence(failure.message))
@@ -149,7 +158,7 @@ async function fill() {
 
 const sentence = (text: string) => text.replace(/\.?$/, '.')
 
-/** The model sees the schema, because the format by itself decides only what it can say. */
+/** The prompt has the schema too. The format alone would only keep the model from saying other things. */
 function prompt(text: string, schema: Schema): string {
   return `Read the text and fill in a form: answer with JSON by this JSON schema.\n${JSON.stringify(schema)}\n\nText:\n${text.trim()}`
 }

@@ -16,7 +16,7 @@ export const isObject = (value: unknown): value is { [key: string]: Json } =>
 /** Whether a value can be a schema. */
 export const isSchema = (value: unknown): value is Schema => typeof value === 'boolean' || isObject(value)
 
-/** The JSON pointer of a part: of an item by its index, or of what a key has. */
+/** The JSON pointer of an item, by its index, or of the value of a key. `at` is that of the whole. */
 export const pointer = (at: string, key: string | number): string =>
   `${at}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
@@ -48,13 +48,21 @@ const plain = (schema: unknown): SchemaObject => {
 function find(reference: unknown, root: Schema): unknown {
   const [before, path] = String(reference).split('#', 2)
   if (before !== '' || path === undefined) return undefined
-  const keys = decodeURIComponent(path).split('/').slice(1)
-  return keys.reduce<unknown>((part, key) => {
+  return decoded(path)?.split('/').slice(1).reduce<unknown>((part, key) => {
     const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
     return typeof part === 'object' && part !== null && Object.hasOwn(part, name)
       ? (part as Record<string, unknown>)[name]
       : undefined
   }, root)
+}
+
+/** A text with its percent-encoded characters; undefined if it encodes none. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether two values are the same JSON, whatever the order of their keys. */

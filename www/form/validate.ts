@@ -13,7 +13,7 @@ export interface Fault {
 
 /** The parts of a value that are not valid; none if all of it is. `undefined` is a value that is missing. */
 export function faultsOf(value: Json | undefined, schema: Schema): Fault[] {
-  const faults = check(value, schema, { root: schema, at: '', within: 0 })
+  const faults = check(value, schema, { root: schema, at: '', budget: { left: MAX_CHECKS } })
   // Two parts of a schema may say the same.
   const isFirst = ({ at, message }: Fault) => (fault: Fault) => fault.at === at && fault.message === message
   return faults.filter((fault, n) => faults.findIndex(isFirst(fault)) === n)
@@ -22,24 +22,27 @@ export function faultsOf(value: Json | undefined, schema: Schema): Fault[] {
 interface Context {
   root: Schema
   at: string
-  /** How many schemas are around this one. */
-  within: number
+  /** How many more schemas are compared. */
+  budget: { left: number }
 }
 
-/** A schema that refers to itself for the same value would be compared for ever. */
-const MAX_WITHIN = 256
+/**
+ * The most schemas that are compared with a record. One that refers to itself for the same value would be
+ * compared for ever. It also bounds how deep they are nested.
+ */
+const MAX_CHECKS = 2000
 
-function check(value: Json | undefined, schema: unknown, around: Context): Fault[] {
-  const context = { ...around, within: around.within + 1 }
-  const { root, at, within } = context
-  if (within > MAX_WITHIN) return []
+function check(value: Json | undefined, schema: unknown, context: Context): Fault[] {
+  const { root, at, budget } = context
+  budget.left -= 1
+  if (budget.left < 0) return []
   if (value === undefined) return [{ at, message: 'is missing' }]
   const own = keywords(schema, root)
   const fail = (message: string): Fault[] => [{ at, message }]
   if (own.not) return fail('is not allowed')
   const types = typesOf(own)
   if (types && !types.some(type => isOf(type, value))) {
-    return fail(`must be ${types.map(type => TYPES[type] ?? type).join(' or ')}`)
+    return fail(`must be ${types.map(type => TYPES.get(type) ?? type).join(' or ')}`)
   }
   if (Array.isArray(own.enum) && !own.enum.some(option => same(option, value))) {
     return fail(`must be one of ${own.enum.map(option => JSON.stringify(option)).join(', ')}`)
@@ -48,10 +51,10 @@ function check(value: Json | undefined, schema: unknown, around: Context): Fault
   return [...ofType(value, own, context), ...ofCombinations(value, own, context)]
 }
 
-const TYPES: Record<string, string> = {
+const TYPES = new Map(Object.entries({
   string: 'a text', number: 'a number', integer: 'a whole number', boolean: 'yes or no', array: 'a list',
   object: 'an object', null: 'null'
-}
+}))
 
 /** The types that a schema allows; undefined if all. */
 export function typesOf({ type }: SchemaObject): string[] | undefined {
@@ -101,7 +104,7 @@ function textFaults(text: string, own: SchemaObject): string[] {
   const faults = sizeFaults([...text].length, own, 'Length', 'characters')
   const { pattern, format } = own
   if (typeof pattern === 'string' && !matches(pattern, text)) faults.push(`must match ${pattern}`)
-  const known = FORMATS[String(format)]
+  const known = FORMATS.get(String(format))
   if (known && !known.fits(text)) faults.push(`must be ${known.name}`)
   return faults
 }
@@ -123,7 +126,7 @@ const isTime = (text: string): boolean =>
   /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/.test(text)
 
 /** The formats that are compared; others say only what a text is for. */
-const FORMATS: Record<string, { name: string, fits: (text: string) => boolean }> = {
+const FORMATS = new Map(Object.entries({
   'date': { name: 'a date such as 2026-11-28', fits: isDate },
   'time': { name: 'a time such as 18:30:00Z', fits: isTime },
   'date-time': {
@@ -134,7 +137,7 @@ const FORMATS: Record<string, { name: string, fits: (text: string) => boolean }>
   'ipv4': { name: 'an address such as 192.0.2.1', fits: text => /^((25[0-5]|(2[0-4]|1\d|[1-9])?\d)(\.(?!$)|$)){4}$/.test(text) },
   'uri': { name: 'an address such as https://example.com', fits: text => /^[a-z][a-z\d+.-]*:\S*$/i.test(text) },
   'uuid': { name: 'a UUID', fits: text => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) }
-}
+} satisfies Record<string, { name: string, fits: (text: string) => boolean }>))
 
 function numberFaults(value: number, own: SchemaObject): string[] {
   const faults: string[] = []
@@ -187,13 +190,14 @@ function ofCombinations(value: Json, own: SchemaObject, context: Context): Fault
     return Array.isArray(schemas) ? schemas.map(schema => check(value, schema, context)) : []
   }
   const faults = options('allOf').flat()
-  for (const tried of [options('anyOf'), options('oneOf')]) {
+  const oneOf = options('oneOf')
+  for (const tried of [options('anyOf'), oneOf]) {
     if (tried.length === 0 || tried.some(found => found.length === 0)) continue
     // The faults of the option that comes closest say most.
     const [closest] = [...tried].sort((a, b) => depth(b) - depth(a) || a.length - b.length)
     faults.push(...closest!)
   }
-  if (options('oneOf').filter(found => found.length === 0).length > 1) {
+  if (oneOf.filter(found => found.length === 0).length > 1) {
     faults.push({ at: context.at, message: 'fits several forms of which it must have one' })
   }
   return faults

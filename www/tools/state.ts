@@ -69,7 +69,7 @@ export class History {
   }
 }
 
-/** The list with more of an item, which may be on it already. */
+/** Adds `count` of an item to the list. */
 export function withItem(items: readonly Item[], name: string, count: number): Item[] {
   const isIt = (item: Item) => item.name.toLowerCase() === name.toLowerCase()
   if (!items.some(isIt)) return [...items, { name, count, isDone: false }]

@@ -175,7 +175,7 @@ impl CallReader {
                 if end.starts_with(rest) && rest != end {
                     return false;
                 }
-                // Without its end the call is over too, where other text follows.
+                // Other text may follow where `end` should. The call is over then too.
                 self.held = rest.strip_prefix(end).unwrap_or(rest).into();
                 self.state = State::Text;
                 if is_whole {

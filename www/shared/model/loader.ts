@@ -33,7 +33,7 @@ export interface Rest {
 /** Milliseconds to wait for the size of a model. */
 const PATIENCE = 10_000
 
-/** Connects the name of the model in the header, the progress bar and the notices. */
+/** Shows loads: the name of the model in the header, the progress, and errors among the notices. */
 export function createLoader(rest: Rest) {
   const loading = createLoading()
   const modelName = byId('model-name', HTMLElement)
