@@ -95,7 +95,7 @@ const isRequest = (source: PortableSource): source is { request: PortableRequest
 /** The fields that the option `logprobs` adds to a token. */
 type Logprobs = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
-/** What a text is part of. The crate says true for the answer, false for the reasoning, or describes the call. */
+/** The part of an answer that a text belongs to. The crate says true for the answer, false for the reasoning, or describes the call. */
 const meaningOf = (meaning: boolean | CallPart): Pick<Token, 'channel' | 'call'> => {
   if (typeof meaning === 'boolean') return { channel: meaning ? 'answer' : 'reasoning' }
   const { index, name, ends } = meaning

@@ -13,7 +13,7 @@ export interface Fault {
 
 /** The parts of a value that are not valid; none if all of it is. `undefined` is a value that is missing. */
 export function faultsOf(value: Json | undefined, schema: Schema): Fault[] {
-  const faults = check(value, schema, { root: schema, at: '', budget: { left: MAX_CHECKS } })
+  const faults = check(value, schema, { root: schema, at: '', depth: 0, budget: { left: MAX_CHECKS } })
   // Two parts of a schema may say the same.
   const isFirst = ({ at, message }: Fault) => (fault: Fault) => fault.at === at && fault.message === message
   return faults.filter((fault, n) => faults.findIndex(isFirst(fault)) === n)
@@ -22,20 +22,24 @@ export function faultsOf(value: Json | undefined, schema: Schema): Fault[] {
 interface Context {
   root: Schema
   at: string
+  /** In how many schemas this one is nested. */
+  depth: number
   /** How many more schemas are compared. */
   budget: { left: number }
 }
 
-/**
- * The most schemas that are compared with a record. One that refers to itself for the same value would be
- * compared for ever. It also bounds how deep they are nested.
- */
-const MAX_CHECKS = 2000
+// A schema that refers to itself for the same value would be compared for ever, and overflow the stack.
 
-function check(value: Json | undefined, schema: unknown, context: Context): Fault[] {
-  const { root, at, budget } = context
+/** The most schemas that are compared with a record. */
+const MAX_CHECKS = 2000
+/** The most schemas that are nested in one another; the package allows fewer. */
+const MAX_DEPTH = 200
+
+function check(value: Json | undefined, schema: unknown, outer: Context): Fault[] {
+  const context = { ...outer, depth: outer.depth + 1 }
+  const { root, at, depth, budget } = context
   budget.left -= 1
-  if (budget.left < 0) return []
+  if (budget.left < 0 || depth > MAX_DEPTH) return []
   if (value === undefined) return [{ at, message: 'is missing' }]
   const own = keywords(schema, root)
   const fail = (message: string): Fault[] => [{ at, message }]
