@@ -126,7 +126,8 @@ export interface LoadOptions {
    * `tokenizer: 'closest'`; with `bad-option` if the package's template would be used without
    * `template: 'builtin'`; with `out-of-memory` if the model's own context does not fit and no
    * `context` is given; with `no-adapter` if the GPU is a CPU, without
-   * `gpu.features.software: true`. Default `false`.
+   * `gpu.features.software: true`; with `network` if `cache: 'revalidate'` cannot ask the server.
+   * Default `false`.
    */
   strict?: boolean
   /**

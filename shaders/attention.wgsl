@@ -71,7 +71,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let split = group.z;
     let head = lane / TILE; // the number of the head within the workgroup
     // The position of the tile to score, and the pair of values to sum.
-    let slot = lane % TILE;
+    let nth = lane % TILE;
 
     // A thread loads four values. There is one thread for every two values, so half of the threads
     // load.
@@ -90,8 +90,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let first = start + tile * TILE;
         workgroupBarrier();
         var s = -1e30;
-        if first + slot < end {
-            s = score(head, row.first + first + slot, head_kv);
+        if first + nth < end {
+            s = score(head, row.first + first + nth, head_kv);
         }
         scores[lane] = s;
         workgroupBarrier();
@@ -99,7 +99,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         for (var i = 0u; i < TILE; i++) {
             tile_largest = max(tile_largest, scores[head * TILE + i]);
         }
-        weights[lane] = select(0.0, exp(s - tile_largest), first + slot < end);
+        weights[lane] = select(0.0, exp(s - tile_largest), first + nth < end);
         let shrink = exp(largest - tile_largest);
         largest = tile_largest;
         total *= shrink;
@@ -111,12 +111,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];
             total += weight;
-            sum += weight * value(row.first + min(first + i, last), head_kv, slot);
+            sum += weight * value(row.first + min(first + i, last), head_kv, nth);
         }
     }
     let out = (token * step.n_splits + split) * N_HEAD + first_head + head;
-    partial_sums[out * TILE + slot] = sum;
-    if slot == 0u {
+    partial_sums[out * TILE + nth] = sum;
+    if nth == 0u {
         partial_max_total[out] = vec2f(largest, total);
     }
 }

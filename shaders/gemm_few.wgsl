@@ -18,7 +18,7 @@
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = EACH / MATRICES; // rows of y in a slot of LANES lanes
+const ROWS: u32 = EACH / MATRICES; // rows of y in a team of LANES lanes
 
 const_assert FEW == 8u;      // sum0 to sum7
 const_assert EACH == 4u;     // EACH rows are the components of a vector
@@ -33,7 +33,7 @@ fn unfused(product: f32) -> f32 {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let first = (group.x * SLOTS + lane / LANES) * ROWS;
+    let first = (group.x * TEAMS + lane / LANES) * ROWS;
     let first_token = group.y * FEW;
     // Rows past the last use the last row's codes. They are not stored.
     let each = vec4u(0u, 1u, 2u, 3u);

@@ -76,7 +76,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let row = ((group.y * groups.x + group.x) * SLOTS + lane / LANES) * EACH;
+    let row = ((group.y * groups.x + group.x) * TEAMS + lane / LANES) * EACH;
     // Rows past the last repeat the last row. They are not stored.
     let rows = min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(N_ROWS - 1u));
     var sums0 = Sums();

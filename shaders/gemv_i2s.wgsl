@@ -18,12 +18,12 @@
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = SLOTS / MATRICES; // rows of y in one workgroup
+const ROWS: u32 = TEAMS / MATRICES; // rows of y in one workgroup
 
 const_assert EACH == 1u;
 const_assert TOKENS == 1u || TOKENS == 4u; // the components of a vector
 
-var<workgroup> sums: array<vec4i, SLOTS>;
+var<workgroup> sums: array<vec4i, TEAMS>;
 
 fn store(token: u32, row: u32, v: f32) {
     let at = token * ALL_ROWS + row;
@@ -36,9 +36,9 @@ fn store(token: u32, row: u32, v: f32) {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let slot = lane / LANES; // each slot computes one row of one matrix
-    let matrix = slot / ROWS;
-    let row = group.x * ROWS + slot % ROWS;
+    let team = lane / LANES; // each team computes one row of one matrix
+    let matrix = team / ROWS;
+    let row = group.x * ROWS + team % ROWS;
     let token = group.y * TOKENS;
     let n_tokens = min(TOKENS, step.n_tokens - token);
     var sum = vec4i(); // one sum for each token; those past n_tokens are ignored
@@ -75,7 +75,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     } else {
         if lane % LANES == 0u {
-            sums[slot] = d;
+            sums[team] = d;
         }
         workgroupBarrier();
         if lane < ROWS && group.x * ROWS + lane < N_ROWS {

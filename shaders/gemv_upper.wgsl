@@ -13,7 +13,7 @@
 @group(0) @binding(8) var<storage, read> embd_1: array<vec4u>;       // the second shard
 @group(0) @binding(9) var<storage, read> embd_2: array<vec4u>;       // the third shard
 
-const ROWS: u32 = SLOTS * EACH; // rows that are computed at a time
+const ROWS: u32 = TEAMS * EACH; // rows that are computed at a time
 const VECTORS: u32 = K / 16u;   // vectors of upper bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 

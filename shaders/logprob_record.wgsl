@@ -35,7 +35,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let row = group.x * N_BLOCKS;
-    let slot = (step.pos + step.n_tokens - groups.x + group.x) % N_RECORDS;
+    let nth = (step.pos + step.n_tokens - groups.x + group.x) % N_RECORDS;
     var value = 0.0;
     var block = NO_TOKEN;
     for (var n = 0u; n < EACH; n++) {
@@ -59,10 +59,10 @@ fn main(
     let total = sum_of_all(lane, sum);
     if lane == 0u {
         let id = tokens[group.x];
-        records[slot].id = id;
-        records[slot].logit = logits[group.x * N_VOCAB + min(id, N_VOCAB - 1u)];
-        records[slot].greatest = greatest;
-        records[slot].weights = total;
+        records[nth].id = id;
+        records[nth].logit = logits[group.x * N_VOCAB + min(id, N_VOCAB - 1u)];
+        records[nth].greatest = greatest;
+        records[nth].weights = total;
     }
     // How many tokens of each block are listed already. Within a block they are in order.
     var listed: array<u32, EACH>;
@@ -89,7 +89,7 @@ fn main(
             listed[block_of_id]++;
         }
         if lane == 0u {
-            records[slot].top[i] = vec2u(bitcast<u32>(logit), best);
+            records[nth].top[i] = vec2u(bitcast<u32>(logit), best);
         }
     }
 }

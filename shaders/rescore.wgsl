@@ -92,10 +92,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let n = find_candidates(lane, lower, unit, more_error());
     var value = 0.0;
     var id = NO_TOKEN;
-    let repeats = (n + SLOTS - 1u) / SLOTS;
+    let repeats = (n + TEAMS - 1u) / TEAMS;
     // The order of the candidates varies, but the best one does not.
     for (var i = 0u; i < repeats; i++) {
-        let candidate = score(lane, i * SLOTS, n);
+        let candidate = score(lane, i * TEAMS, n);
         if candidate.counts {
             let v = rank(adjusted(candidate.logit, candidate.id), candidate.id);
             let better = v > value || (v == value && candidate.id < id);

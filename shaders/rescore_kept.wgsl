@@ -121,9 +121,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     storageBarrier(); // NaN is written before the logits of candidates
-    let repeats = (n + SLOTS - 1u) / SLOTS;
+    let repeats = (n + TEAMS - 1u) / TEAMS;
     for (var i = 0u; i < repeats; i++) {
-        let candidate = score(lane, i * SLOTS, n);
+        let candidate = score(lane, i * TEAMS, n);
         if candidate.counts {
             logits[candidate.id] = bitcast<u32>(candidate.logit);
             atomicMax(&greatest_of_block, key_of(candidate.logit));

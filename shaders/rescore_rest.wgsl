@@ -35,9 +35,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     let n = count_candidates(lane);
-    let repeats = (n + SLOTS - 1u) / SLOTS;
+    let repeats = (n + TEAMS - 1u) / TEAMS;
     for (var i = 0u; i < repeats; i++) {
-        let candidate = score(lane, i * SLOTS, n);
+        let candidate = score(lane, i * TEAMS, n);
         let key = key_of(candidate.logit);
         if candidate.counts && key != 0u {
             logits[candidate.id] = bitcast<u32>(candidate.logit);

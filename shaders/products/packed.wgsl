@@ -1,4 +1,4 @@
-// Format: rows of packed codes of 1 or 2 bits, see packed.wgsl and groups.wgsl of shaders/shared. A slot of
+// Format: rows of packed codes of 1 or 2 bits, see packed.wgsl and groups.wgsl of shaders/shared. A team of
 // LANES neighbouring lanes shares EACH rows, so that activations are read once for all of these.
 //
 // Each prologue declares sixty4(i), which returns the row's 64 activations number `i`; and
@@ -66,7 +66,7 @@ fn add_unit_of_bits(sum: vec4f, c: Codes, unit: u32, inside: bool) -> vec4f {
     return v;
 }
 
-// The products with EACH rows of the shard. Every lane of the slot gets them.
+// The products with EACH rows of the shard. Every lane of the team gets them.
 //
 // The codes of each step are an element of an array: drivers unroll such a loop. With variables that the
 // steps share, an NVIDIA H200 decodes an 8B slower by a tenth. See merged.wgsl.

@@ -1,7 +1,7 @@
 // Epilogue: queries, keys and values. q and k are rotated by position, as in rope_kv.wgsl. q is scaled by
 // 1 / sqrt(HEAD_DIM) and stored in queries. k and v are stored in the cache.
 //
-// A slot computes the two values of a pair, i and i + HEAD_DIM / 2. A workgroup computes SLOTS
+// A team computes the two values of a pair, i and i + HEAD_DIM / 2. A workgroup computes TEAMS
 // neighbouring pairs.
 
 // [n_ctx, HEAD_DIM / 2]: cos, sin
@@ -18,13 +18,13 @@ const_assert KV_BITS >= 16u; // the scale of int8 needs the whole head
 const HALF: u32 = HEAD_DIM / 2u;
 
 // The first values of all pairs, then all second values.
-var<workgroup> values: array<f32, 2u * SLOTS>;
+var<workgroup> values: array<f32, 2u * TEAMS>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let slot = lane / LANES;
-    let first_pair = group.x * SLOTS; // index over all heads of the shard
-    let pair = first_pair + slot;
+    let team = lane / LANES;
+    let first_pair = group.x * TEAMS; // index over all heads of the shard
+    let pair = first_pair + team;
     let row = min(pair / HALF * HEAD_DIM + pair % HALF, N_ROWS - HALF - 1u);
     let all = FIRST_ROW + row;
     // Loaded together with the codes: at the end the lanes would have to wait.
@@ -34,18 +34,18 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if all < N_Q + N_KV {
             v = rotated(v, rope);
         }
-        values[slot] = v.x;
-        values[SLOTS + slot] = v.y;
+        values[team] = v.x;
+        values[TEAMS + team] = v.y;
     }
     workgroupBarrier();
     // Each lane stores two neighbouring values: one word of an f16 cache.
-    if lane < SLOTS {
-        let half = lane / (SLOTS / 2u); // first or second values of the pairs
-        let i = lane % (SLOTS / 2u) * 2u;
+    if lane < TEAMS {
+        let half = lane / (TEAMS / 2u); // first or second values of the pairs
+        let i = lane % (TEAMS / 2u) * 2u;
         let pair = first_pair + i;
         if pair < N_ROWS / 2u {
             let at = FIRST_ROW + pair / HALF * HEAD_DIM + pair % HALF + half * HALF;
-            store(at, vec2f(values[half * SLOTS + i], values[half * SLOTS + i + 1u]));
+            store(at, vec2f(values[half * TEAMS + i], values[half * TEAMS + i + 1u]));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 @group(0) @binding(EPILOGUE_AT) var<storage, read_write> y: array<f32>; // [ALL_ROWS]
 
-const ROWS: u32 = EACH / MATRICES; // of y, for each slot
+const ROWS: u32 = EACH / MATRICES; // of y, for each team
 
 const_assert MATRICES == 1u || EACH == 2u;
 
@@ -15,9 +15,9 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = ((group.y * groups.x + group.x) * SLOTS + lane / LANES) * ROWS;
+    let first = ((group.y * groups.x + group.x) * TEAMS + lane / LANES) * ROWS;
     let each = vec4u(0u, 1u, 2u, 3u);
-    let mine = lane % LANES; // index among the slot's rows
+    let mine = lane % LANES; // index among the team's rows
     let row = first + mine;
     let is_mine = mine < ROWS && row < N_ROWS;
     let at = FIRST_ROW + min(row, N_ROWS - 1u);

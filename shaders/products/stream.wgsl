@@ -7,7 +7,7 @@
 // See put_in_stream.wgsl.
 @group(0) @binding(EPILOGUE_AT + 2u) var<storage, read_write> stream: array<u32>;
 
-const_assert SLOTS * EACH == 32u && N_ROWS % 32u == 0u;
+const_assert TEAMS * EACH == 32u && N_ROWS % 32u == 0u;
 
 const STREAM_ROWS: u32 = ALL_ROWS;
 
@@ -17,7 +17,7 @@ var<workgroup> after_adding: array<f32, 32>;
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = lane / LANES * EACH;
     let row = group.x * 32u + first;
-    let mine = lane % LANES; // index among the slot's rows
+    let mine = lane % LANES; // index among the team's rows
     let at = FIRST_ROW + row + min(mine, EACH - 1u);
     // Loaded together with the codes: at the end the lanes would have to wait.
     let before = x[at];

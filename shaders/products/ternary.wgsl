@@ -1,5 +1,5 @@
 // Format: rows of i2_s codes with a scale each. Every workgroup norms and quantises the input for itself,
-// see normed_input.wgsl. If a workgroup has many rows, this is cheaper than another dispatch. A slot of
+// see normed_input.wgsl. If a workgroup has many rows, this is cheaper than another dispatch. A team of
 // LANES neighbouring lanes shares EACH rows.
 //
 // Each prologue declares what normed_input.wgsl needs, but not put.
@@ -108,7 +108,7 @@ fn scale_of(row: u32) -> f32 {
     return w_scale[FIRST_ROW + row];
 }
 
-// The products with EACH rows of the shard. Every lane of the slot gets them. The input is normed while the
+// The products with EACH rows of the shard. Every lane of the team gets them. The input is normed while the
 // codes are loaded.
 fn products(lane: u32, rows: vec4u) -> vec4f {
     var scales = vec2f(scale_of(rows.x), 0.0);

@@ -3,7 +3,7 @@
 // ONE_TILE no split is longer than a tile.
 //
 // Scores: LANES lanes share EACH positions. They score them for all heads, and read the queries
-// once. Sums: a lane sums four values of each head, over every V_SLOTS-th position of a tile.
+// once. Sums: a lane sums four values of each head, over every V_TEAMS-th position of a tile.
 //
 // The kernel includes cached_value.wgsl. It declares
 // - step; k_cache, `array<vec4u>`, and v_cache, `array<vec2u>`, both [positions, KV_ROW];
@@ -18,14 +18,14 @@
 
 const_assert HEADS <= 2u; // the components of a vec2f
 
-const SLOTS: u32 = WORKGROUP / LANES;
-const TILE: u32 = EACH * SLOTS; // positions of a tile
+const TEAMS: u32 = WORKGROUP / LANES;
+const TILE: u32 = EACH * TEAMS; // positions of a tile
 const QUADS: u32 = HEAD_DIM / 4u;
-const V_SLOTS: u32 = min(WORKGROUP / QUADS, SLOTS); // positions whose values are summed at a time
+const V_TEAMS: u32 = min(WORKGROUP / QUADS, TEAMS); // positions whose values are summed at a time
 const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u of a key
 const MORE: u32 = QUADS / VECTORS - 1u; // query vectors for each key vector, minus one
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
-const V_STEPS: u32 = (TILE + V_SLOTS - 1u) / V_SLOTS;
+const V_STEPS: u32 = (TILE + V_TEAMS - 1u) / V_TEAMS;
 
 var<workgroup> wq: array<vec4f, HEADS * QUADS>;
 var<workgroup> weights: array<vec2f, TILE>;            // a component for each head
@@ -93,11 +93,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var tile = 0u; tile < tiles; tile++) {
         let first = start + tile * TILE;
         // Keys and values are loaded now, so that the loads overlap with computing the weights.
-        let position = first + lane / LANES; // and the position SLOTS after it
+        let position = first + lane / LANES; // and the position TEAMS after it
         var words: array<vec4u, EACH * STEPS>;
         var scales: array<f32, EACH>;
         for (var n = 0u; n < EACH; n++) {
-            let of_key = row.first + min(position + n * SLOTS, end - 1u);
+            let of_key = row.first + min(position + n * TEAMS, end - 1u);
             let key = of_key * (KV_ROW / 4u) + head_kv * VECTORS;
             scales[n] = key_scale(of_key, head_kv);
             for (var i = 0u; i < STEPS; i++) {
@@ -106,7 +106,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         var values: array<vec4f, V_STEPS>;
         for (var i = 0u; i < V_STEPS; i++) {
-            let of_value = row.first + min(first + i * V_SLOTS + v_slot, end - 1u);
+            let of_value = row.first + min(first + i * V_TEAMS + v_slot, end - 1u);
             values[i] = value(of_value, head_kv, quad);
         }
         if tile == 0u {
@@ -125,7 +125,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let q2 = q0 + min(2u, MORE);
             let q3 = q0 + MORE;
             for (var n = 0u; n < EACH; n++) {
-                let is_newest = min(position + n * SLOTS, end - 1u) == row.pos;
+                let is_newest = min(position + n * TEAMS, end - 1u) == row.pos;
                 let found = key_words(words[n * STEPS + i], min(vector, VECTORS - 1u), is_newest);
                 let key = select(vec4u(), found, inside);
                 score[n].x += dot_key(key, wq[q0], wq[q1], wq[q2], wq[q3]);
@@ -143,15 +143,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         var tile_largest = vec2f(-1e30);
         for (var n = 0u; n < EACH; n++) {
             let sum = heads_sum(lane, score[n]) * scales[n];
-            score[n] = select(vec2f(-1e30), sum, position + n * SLOTS < end);
+            score[n] = select(vec2f(-1e30), sum, position + n * TEAMS < end);
             tile_largest = max(tile_largest, score[n]);
         }
         tile_largest = max(largest, heads_max(lane, tile_largest));
         for (var n = 0u; n < EACH; n++) {
             if lane % LANES == n {
                 let weight = exp(score[n] - tile_largest);
-                weights[n * SLOTS + lane / LANES] =
-                    select(vec2f(), weight, position + n * SLOTS < end);
+                weights[n * TEAMS + lane / LANES] =
+                    select(vec2f(), weight, position + n * TEAMS < end);
             }
         }
         let shrink = exp(largest - tile_largest);
@@ -161,9 +161,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         sum1 *= shrink.y;
         workgroupBarrier();
         for (var i = 0u; i < V_STEPS; i++) {
-            let at = i * V_SLOTS + v_slot;
+            let at = i * V_TEAMS + v_slot;
             let weight =
-                select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && v_slot < V_SLOTS);
+                select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && v_slot < V_TEAMS);
             let v = value_of(values[i], quad, min(first + at, end - 1u) == row.pos);
             total += weight;
             sum0 += weight.x * v;
@@ -175,7 +175,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if HEADS > 1u {
         sums[WORKGROUP + lane] = sum1;
     }
-    if quad == 0u && v_slot < V_SLOTS {
+    if quad == 0u && v_slot < V_TEAMS {
         weights[v_slot] = total; // the weights are no longer needed
     }
     workgroupBarrier();
@@ -183,14 +183,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane < HEADS * QUADS {
         let first_sum = lane / QUADS * WORKGROUP + lane % QUADS;
         var v = vec4f();
-        for (var v_slot = 0u; v_slot < V_SLOTS; v_slot++) {
+        for (var v_slot = 0u; v_slot < V_TEAMS; v_slot++) {
             v += sums[first_sum + v_slot * QUADS];
         }
         partial_sums[head * QUADS + lane] = v;
     }
     if lane < HEADS {
         var v = 0.0;
-        for (var v_slot = 0u; v_slot < V_SLOTS; v_slot++) {
+        for (var v_slot = 0u; v_slot < V_TEAMS; v_slot++) {
             v += weights[v_slot][lane];
         }
         partial_max_total[head + lane] = vec2f(largest[lane], v);

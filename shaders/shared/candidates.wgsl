@@ -48,15 +48,15 @@ struct Candidate {
     counts: bool, // true in one lane for each candidate
 }
 
-// Computes the candidates number `first` to `first` + SLOTS, of `n`. Called by the whole workgroup.
+// Computes the candidates number `first` to `first` + TEAMS, of `n`. Called by the whole workgroup.
 fn score(lane: u32, first: u32, n: u32) -> Candidate {
-    let slot = first + lane / LANES;
+    let nth = first + lane / LANES;
     var sum = 0.0;
     var row = 0u;
-    if slot < n {
-        row = candidates[slot];
+    if nth < n {
+        row = candidates[nth];
         sum = split_sum(row - mine.start, FIRST_ROW + row, lane % LANES);
     }
     let logit = lanes_sum_f32(lane, sum);
-    return Candidate(FIRST_ROW + row, logit, lane % LANES == 0u && slot < n);
+    return Candidate(FIRST_ROW + row, logit, lane % LANES == 0u && nth < n);
 }

@@ -9,22 +9,18 @@ fn eight_max_f32(lane: u32, value: f32) -> f32 {
     return max(v, subgroupShuffleXor(v, 4u));
 }
 
-fn eight_sum_f32(lane: u32, value: f32) -> f32 {
-    var v = value + quadSwapX(value);
-    v += quadSwapY(v);
-    return v + subgroupShuffleXor(v, 4u);
-}
-
-fn eight_sum_i32(lane: u32, value: i32) -> i32 {
-    var v = value + quadSwapX(value);
-    v += quadSwapY(v);
-    return v + subgroupShuffleXor(v, 4u);
-}
-
 // The words of every four neighbouring lanes, in their order.
 fn words_of_four(lane: u32, word: u32) -> vec4u {
     let other = quadSwapX(word);
     let two = select(vec2u(word, other), vec2u(other, word), lane % 2u == 1u);
     let others = quadSwapY(two);
     return select(vec4u(two, others), vec4u(others, two), lane % 4u >= 2u);
+}
+
+// For each TYPE of f32, i32
+
+fn eight_sum_TYPE(lane: u32, value: TYPE) -> TYPE {
+    var v = value + quadSwapX(value);
+    v += quadSwapY(v);
+    return v + subgroupShuffleXor(v, 4u);
 }

@@ -26,22 +26,6 @@ fn eight_max_f32(lane: u32, value: f32) -> f32 {
     return v;
 }
 
-fn eight_sum_f32(lane: u32, value: f32) -> f32 {
-    let all = eight_values(lane, bitcast<u32>(value));
-    let a = bitcast<vec4f>(vec4u(all[0], all[1], all[2], all[3]));
-    let b = bitcast<vec4f>(vec4u(all[4], all[5], all[6], all[7]));
-    return ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
-}
-
-fn eight_sum_i32(lane: u32, value: i32) -> i32 {
-    let all = eight_values(lane, bitcast<u32>(value));
-    var v = 0;
-    for (var i = 0u; i < 8u; i++) {
-        v += bitcast<i32>(all[i]);
-    }
-    return v;
-}
-
 // The words of every four neighbouring lanes, in their order.
 fn words_of_four(lane: u32, word: u32) -> vec4u {
     let all = eight_values(lane, word);
@@ -50,4 +34,13 @@ fn words_of_four(lane: u32, word: u32) -> vec4u {
         vec4u(all[4], all[5], all[6], all[7]),
         lane % 8u >= 4u,
     );
+}
+
+// For each TYPE of f32, i32
+
+fn eight_sum_TYPE(lane: u32, value: TYPE) -> TYPE {
+    let all = eight_values(lane, bitcast<u32>(value));
+    let a = bitcast<vec4<TYPE>>(vec4u(all[0], all[1], all[2], all[3]));
+    let b = bitcast<vec4<TYPE>>(vec4u(all[4], all[5], all[6], all[7]));
+    return ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
 }

@@ -8,7 +8,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let row = (group.y * groups.x + group.x) * SLOTS + lane / LANES;
+    let row = (group.y * groups.x + group.x) * TEAMS + lane / LANES;
     var sum = 0.0;
     if row < N_ROWS {
         sum = lane_sum(row, lane % LANES);

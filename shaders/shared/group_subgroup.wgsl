@@ -11,16 +11,12 @@ const GROUP_SHUFFLES: u32 = max(countTrailingZeros(GROUP_STEP), 2u) - 2u;
 
 var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
 // The most lanes whose values group_sum_f32 adds. With this limit, a sum has one order for every
-// WORKGROUP.
+// WORKGROUP. Integers have the same sum in any order.
 const SUM_LANES: u32 = 256u;
-const SUM_PARTIALS: u32 = min(GROUP_PARTIALS, max(SUM_LANES / SUBGROUP, 1u));
+const SUM_PARTIALS_f32: u32 = min(GROUP_PARTIALS, max(SUM_LANES / SUBGROUP, 1u));
+const SUM_PARTIALS_i32: u32 = GROUP_PARTIALS;
 
-var<workgroup> group_partial_sum_f32: array<f32, GROUP_PARTIALS>;
-var<workgroup> group_partial_sum_i32: array<i32, GROUP_PARTIALS>;
-var<workgroup> group_partial_max_f32: array<f32, GROUP_PARTIALS>;
-var<workgroup> group_partial_max_vec2f: array<vec2f, GROUP_PARTIALS>;
-
-fn subgroup_sum(value: f32) -> f32 {
+fn subgroup_sum_f32(value: f32) -> f32 {
     var v = value;
     for (var i = 0u; i < GROUP_SHUFFLES; i++) {
         v += subgroupShuffleXor(v, GROUP_STEP >> (i + 1u));
@@ -38,7 +34,7 @@ fn subgroup_sum(value: f32) -> f32 {
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     // Floats that are not negative sort as their bits do, and cards have one instruction for the
     // largest integer.
-    var v = vec2f(subgroup_sum(value.x), bitcast<f32>(subgroupMax(bitcast<u32>(value.y))));
+    var v = vec2f(subgroup_sum_f32(value.x), bitcast<f32>(subgroupMax(bitcast<u32>(value.y))));
     if lane % SUBGROUP == 0u {
         group_partial_sum_max[lane / SUBGROUP] = v;
     }
@@ -51,31 +47,8 @@ fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     return v;
 }
 
-// The sum of the first SUM_LANES values.
-fn group_sum_f32(lane: u32, value: f32) -> f32 {
-    var v = subgroup_sum(value);
-    if lane % SUBGROUP == 0u {
-        group_partial_sum_f32[lane / SUBGROUP] = v;
-    }
-    workgroupBarrier();
-    v = group_partial_sum_f32[0];
-    for (var i = 1u; i < SUM_PARTIALS; i++) {
-        v += group_partial_sum_f32[i];
-    }
-    return v;
-}
-
-fn group_sum_i32(lane: u32, value: i32) -> i32 {
-    var v = subgroupAdd(value);
-    if lane % SUBGROUP == 0u {
-        group_partial_sum_i32[lane / SUBGROUP] = v;
-    }
-    workgroupBarrier();
-    v = 0;
-    for (var i = 0u; i < GROUP_PARTIALS; i++) {
-        v += group_partial_sum_i32[i];
-    }
-    return v;
+fn subgroup_sum_i32(value: i32) -> i32 {
+    return subgroupAdd(value);
 }
 
 // Integers that sort as the floats with these bits. Called again, it gives the bits back.
@@ -83,32 +56,45 @@ fn sorted(bits: i32) -> i32 {
     return bits ^ ((bits >> 31u) & 0x7fffffff);
 }
 
-fn subgroup_max(value: f32) -> f32 {
+fn subgroup_max_f32(value: f32) -> f32 {
     return bitcast<f32>(sorted(subgroupMax(sorted(bitcast<i32>(value)))));
 }
 
-fn group_max_f32(lane: u32, value: f32) -> f32 {
-    var v = subgroup_max(value);
+fn subgroup_max_vec2f(value: vec2f) -> vec2f {
+    return vec2f(subgroup_max_f32(value.x), subgroup_max_f32(value.y));
+}
+
+// For each TYPE of f32, i32
+
+var<workgroup> group_partial_sum_TYPE: array<TYPE, GROUP_PARTIALS>;
+
+// The sum of the values; of floats, of the first SUM_LANES.
+fn group_sum_TYPE(lane: u32, value: TYPE) -> TYPE {
+    var v = subgroup_sum_TYPE(value);
     if lane % SUBGROUP == 0u {
-        group_partial_max_f32[lane / SUBGROUP] = v;
+        group_partial_sum_TYPE[lane / SUBGROUP] = v;
     }
     workgroupBarrier();
-    v = group_partial_max_f32[0];
-    for (var i = 1u; i < GROUP_PARTIALS; i++) {
-        v = max(v, group_partial_max_f32[i]);
+    v = group_partial_sum_TYPE[0];
+    for (var i = 1u; i < SUM_PARTIALS_TYPE; i++) {
+        v += group_partial_sum_TYPE[i];
     }
     return v;
 }
 
-fn group_max_vec2f(lane: u32, value: vec2f) -> vec2f {
-    var v = vec2f(subgroup_max(value.x), subgroup_max(value.y));
+// For each TYPE of f32, vec2f
+
+var<workgroup> group_partial_max_TYPE: array<TYPE, GROUP_PARTIALS>;
+
+fn group_max_TYPE(lane: u32, value: TYPE) -> TYPE {
+    var v = subgroup_max_TYPE(value);
     if lane % SUBGROUP == 0u {
-        group_partial_max_vec2f[lane / SUBGROUP] = v;
+        group_partial_max_TYPE[lane / SUBGROUP] = v;
     }
     workgroupBarrier();
-    v = group_partial_max_vec2f[0];
+    v = group_partial_max_TYPE[0];
     for (var i = 1u; i < GROUP_PARTIALS; i++) {
-        v = max(v, group_partial_max_vec2f[i]);
+        v = max(v, group_partial_max_TYPE[i]);
     }
     return v;
 }

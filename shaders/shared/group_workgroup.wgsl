@@ -14,11 +14,6 @@ var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
 const SUM_LANES: u32 = 256u;
 const_assert WORKGROUP <= SUM_LANES;
 
-var<workgroup> group_partial_sum_f32: array<f32, WORKGROUP>;
-var<workgroup> group_partial_sum_i32: array<i32, WORKGROUP>;
-var<workgroup> group_partial_max_f32: array<f32, WORKGROUP>;
-var<workgroup> group_partial_max_vec2f: array<vec2f, WORKGROUP>;
-
 fn sum_max(a: vec2f, b: vec2f) -> vec2f {
     return vec2f(a.x + b.x, max(a.y, b.y));
 }
@@ -42,75 +37,47 @@ fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     return v;
 }
 
+// For each TYPE of f32, i32
+
+var<workgroup> group_partial_sum_TYPE: array<TYPE, WORKGROUP>;
+
 // The sum of the first SUM_LANES values.
-fn group_sum_f32(lane: u32, value: f32) -> f32 {
+fn group_sum_TYPE(lane: u32, value: TYPE) -> TYPE {
     var v = value;
-    group_partial_sum_f32[lane] = v;
+    group_partial_sum_TYPE[lane] = v;
     workgroupBarrier();
     if lane < GROUP_SECONDS {
         for (var i = 1u; i < GROUP_FIRSTS; i++) {
-            v += group_partial_sum_f32[lane + i * GROUP_SECONDS];
+            v += group_partial_sum_TYPE[lane + i * GROUP_SECONDS];
         }
-        group_partial_sum_f32[lane] = v;
+        group_partial_sum_TYPE[lane] = v;
     }
     workgroupBarrier();
-    v = group_partial_sum_f32[0];
+    v = group_partial_sum_TYPE[0];
     for (var i = 1u; i < GROUP_SECONDS; i++) {
-        v += group_partial_sum_f32[i];
+        v += group_partial_sum_TYPE[i];
     }
     return v;
 }
 
-fn group_sum_i32(lane: u32, value: i32) -> i32 {
-    var v = value;
-    group_partial_sum_i32[lane] = v;
-    workgroupBarrier();
-    if lane < GROUP_SECONDS {
-        for (var i = 1u; i < GROUP_FIRSTS; i++) {
-            v = v + group_partial_sum_i32[lane + i * GROUP_SECONDS];
-        }
-        group_partial_sum_i32[lane] = v;
-    }
-    workgroupBarrier();
-    v = group_partial_sum_i32[0];
-    for (var i = 1u; i < GROUP_SECONDS; i++) {
-        v = v + group_partial_sum_i32[i];
-    }
-    return v;
-}
+// For each TYPE of f32, vec2f
 
-fn group_max_f32(lane: u32, value: f32) -> f32 {
-    var v = value;
-    group_partial_max_f32[lane] = v;
-    workgroupBarrier();
-    if lane < GROUP_SECONDS {
-        for (var i = 1u; i < GROUP_FIRSTS; i++) {
-            v = max(v, group_partial_max_f32[lane + i * GROUP_SECONDS]);
-        }
-        group_partial_max_f32[lane] = v;
-    }
-    workgroupBarrier();
-    v = group_partial_max_f32[0];
-    for (var i = 1u; i < GROUP_SECONDS; i++) {
-        v = max(v, group_partial_max_f32[i]);
-    }
-    return v;
-}
+var<workgroup> group_partial_max_TYPE: array<TYPE, WORKGROUP>;
 
-fn group_max_vec2f(lane: u32, value: vec2f) -> vec2f {
+fn group_max_TYPE(lane: u32, value: TYPE) -> TYPE {
     var v = value;
-    group_partial_max_vec2f[lane] = v;
+    group_partial_max_TYPE[lane] = v;
     workgroupBarrier();
     if lane < GROUP_SECONDS {
         for (var i = 1u; i < GROUP_FIRSTS; i++) {
-            v = max(v, group_partial_max_vec2f[lane + i * GROUP_SECONDS]);
+            v = max(v, group_partial_max_TYPE[lane + i * GROUP_SECONDS]);
         }
-        group_partial_max_vec2f[lane] = v;
+        group_partial_max_TYPE[lane] = v;
     }
     workgroupBarrier();
-    v = group_partial_max_vec2f[0];
+    v = group_partial_max_TYPE[0];
     for (var i = 1u; i < GROUP_SECONDS; i++) {
-        v = max(v, group_partial_max_vec2f[i]);
+        v = max(v, group_partial_max_TYPE[i]);
     }
     return v;
 }

@@ -9,12 +9,12 @@
 // all products with the token. All kernels that compute a row give the same bits, for one token and
 // for many. So every operation that a compiler could fuse with another is explicit.
 
-const ROWS: u32 = SLOTS / MATRICES; // rows of y in one workgroup
+const ROWS: u32 = TEAMS / MATRICES; // rows of y in one workgroup
 
 const_assert EACH == 1u;
 const_assert TOKENS == 1u || TOKENS == 4u; // TOKENS sums are the components of a vector
 
-var<workgroup> sums: array<vec4f, SLOTS>;
+var<workgroup> sums: array<vec4f, TEAMS>;
 
 fn store(token: u32, row: u32, v: f32) {
     let at = token * ALL_ROWS + row;
@@ -32,9 +32,9 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let first = (group.z * groups.x + group.x) * ROWS;
-    let slot = lane / LANES; // each slot computes one row of one matrix
-    let matrix = slot / ROWS;
-    let row = first + slot % ROWS;
+    let team = lane / LANES; // each team computes one row of one matrix
+    let matrix = team / ROWS;
+    let row = first + team % ROWS;
     let token = group.y * TOKENS;
     let n_tokens = min(TOKENS, step.n_tokens - token);
     var sum = vec4f(); // one sum for each token; those past n_tokens are ignored
@@ -69,7 +69,7 @@ fn main(
         }
     } else {
         if lane % LANES == 0u {
-            sums[slot] = v;
+            sums[team] = v;
         }
         workgroupBarrier();
         if lane < ROWS && first + lane < N_ROWS {

@@ -134,8 +134,8 @@ impl Variant {
     }
 }
 
-/// A line that begins so names types: `f32, vec2f`. The text after the line is written for each of these
-/// types, in place of `TYPE`.
+/// A line that begins so names types: `f32, vec2f`. The text after the line, up to the next such line or
+/// the end of the file, is written for each of these types, in place of `TYPE`.
 const FOR_EACH: &[u8] = b"// For each TYPE of ";
 
 const TYPE: &[u8] = b"TYPE";
@@ -145,29 +145,35 @@ const TYPE: &[u8] = b"TYPE";
 /// The lines keep their numbers, because messages of front ends give them.
 pub const fn strip(file: &str, bare: &mut [u8]) -> usize {
     let file = file.as_bytes();
-    let mut marker = 0;
-    while marker < file.len() && !is_at(file, marker, FOR_EACH) {
-        marker += 1;
-    }
+    let mut marker = next_marker(file, 0);
     let mut out = Stripped { bare, len: 0 };
     out.push(file.split_at(marker).0, b"");
-    if marker < file.len() {
+    while marker < file.len() {
         let mut at = marker + FOR_EACH.len();
         let mut end = at;
         while file[end] != b'\n' {
             end += 1;
         }
-        let rest = file.split_at(end).1;
+        marker = next_marker(file, end);
+        let section = file.split_at(marker).0.split_at(end).1;
         while at < end {
             let first = at;
             while at < end && file[at] != b',' {
                 at += 1;
             }
-            out.push(rest, file.split_at(at).0.split_at(first).1);
+            out.push(section, file.split_at(at).0.split_at(first).1);
             at += 2; // the comma and a space
         }
     }
     out.len
+}
+
+/// Where the first [`FOR_EACH`] from `at` on begins; the length of `file` if there is none.
+const fn next_marker(file: &[u8], mut at: usize) -> usize {
+    while at < file.len() && !is_at(file, at, FOR_EACH) {
+        at += 1;
+    }
+    at
 }
 
 const fn is_at(file: &[u8], at: usize, word: &[u8]) -> bool {

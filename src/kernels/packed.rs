@@ -230,7 +230,7 @@ pub const MIN_LANES: u32 = WORKGROUP / 32;
 /// row, because a token must give the same bits alone and among others.
 pub(super) fn lanes_of(k: usize, product: Product, lanes: u32) -> u32 {
     lanes.min(match product {
-        // A slot has two pairs of such rows. It reads the activations once for both.
+        // A team has two pairs of such rows. It reads the activations once for both.
         Product::Gated(_) if k.is_multiple_of(4096) => 16,
         Product::Gated(_) => 8,
         Product::Store => 16,
@@ -254,7 +254,7 @@ pub(super) fn packed_consts(
 }
 
 /// The constants of the kernels of one token. A workgroup has 32 rows, or 32 pairs of gate and up.
-pub(super) fn slots_consts(
+pub(super) fn teams_consts(
     rows: &ShardRows,
     w: &Packed,
     product: Product,

@@ -1,7 +1,7 @@
 //! The constants of the products of one token, for each row of the table in `products.rs`.
 
 use super::attention::AttentionShape;
-use super::packed::{Packed, example_matrix, lanes_of, packed_consts, slots_consts};
+use super::packed::{Packed, example_matrix, lanes_of, packed_consts, teams_consts};
 use super::rows::{RowGroups, ShardRows, norm_consts, ternary_consts};
 use super::splits::{MAX_SPLITS, splits_const};
 use super::weight::Product;
@@ -11,7 +11,7 @@ use crate::gpu::{Const, Subgroups, Tuning};
 /// has, beside what reductions without subgroup operations take.
 const MAX_MERGED_COLUMNS: usize = 4096;
 
-/// Rows of one slot of whole heads.
+/// Rows of one team of whole heads.
 const EACH_OF_HEAD: u32 = 4;
 
 impl Packed {
@@ -44,7 +44,7 @@ pub(super) fn norm(
     tuning: &Tuning,
     eps: f32,
 ) -> Vec<Const> {
-    [slots_consts(rows, w, product, tuning), vec![Const::F32("EPS", eps)]].concat()
+    [teams_consts(rows, w, product, tuning), vec![Const::F32("EPS", eps)]].concat()
 }
 
 /// Of the prologue `norm`, before the epilogue `heads`.
@@ -67,7 +67,7 @@ pub(super) fn norm_heads(
 
 /// Of the prologue `given`, before the epilogue `stream`.
 pub(super) fn given(rows: &ShardRows, w: &Packed, tuning: &Tuning) -> Vec<Const> {
-    slots_consts(rows, w, Product::Add, tuning)
+    teams_consts(rows, w, Product::Add, tuning)
 }
 
 /// Of the prologue `merge`, before the epilogue `stream`.
@@ -94,7 +94,7 @@ pub(super) fn groups_of_merged(tuning: &Tuning, k: usize) -> RowGroups {
     RowGroups::normed(tuning, k, 16, 1)
 }
 
-/// For the epilogue `pairs`: a slot computes the two values of a pair.
+/// For the epilogue `pairs`: a team computes the two values of a pair.
 pub(super) fn groups_of_pairs(tuning: &Tuning, k: usize) -> RowGroups {
     // With 32 lanes, rows of 4096 values are 1 % of a decode step faster, and rows of 2560 are slower.
     RowGroups::normed(tuning, k, if k >= 4096 { 32 } else { 16 }, 2)

@@ -8,7 +8,7 @@
 //! | prologue | its inputs, from `PROLOGUE_AT` on | |
 //! | epilogue | `main`, its outputs, from `EPILOGUE_AT` on | `products` |
 //!
-//! `products` returns the products with `EACH` rows of the shard, and every lane of a slot of `LANES` gets
+//! `products` returns the products with `EACH` rows of the shard, and every lane of a team of `LANES` gets
 //! them. They are still to be multiplied by `FACTOR`. A prologue belongs to a format, because each format
 //! has its own kind of activations: rows with one scale, or groups with a scale each. An epilogue takes the
 //! products of any format.

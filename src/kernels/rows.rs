@@ -23,7 +23,7 @@ const LONG_ROW_THREADS: u32 = 512;
 /// Rows of a workgroup that norms a long row.
 const LONG_ROWS: u32 = 32;
 
-/// How a workgroup divides rows: each slot of `lanes` neighbouring lanes computes `each` rows.
+/// How a workgroup divides rows: each team of `lanes` neighbouring lanes computes `each` rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowGroups {
     /// Lanes in the workgroup.
@@ -33,26 +33,26 @@ pub(super) struct RowGroups {
 }
 
 impl RowGroups {
-    const fn slots(self) -> u32 {
+    const fn teams(self) -> u32 {
         self.workgroup / self.lanes
     }
 
     /// Rows of one workgroup.
     pub(super) const fn rows(self) -> usize {
-        (self.slots() * self.each) as usize
+        (self.teams() * self.each) as usize
     }
 
     pub(super) fn consts(self) -> Vec<Const> {
         vec![
             Const::U32("WORKGROUP", self.workgroup),
             Const::U32("LANES", self.lanes),
-            Const::U32("SLOTS", self.slots()),
+            Const::U32("TEAMS", self.teams()),
             Const::U32("EACH", self.each),
         ]
     }
 
     /// For a product with rows of `k` values that norms its input. Rows that are not long have
-    /// `lanes` lanes each, and slots have two rows. Long rows have more lanes, and slots have as
+    /// `lanes` lanes each, and teams have two rows. Long rows have more lanes, and teams have as
     /// few rows as the kernel needs: `least`.
     pub(super) fn normed(tuning: &Tuning, k: usize, lanes: u32, least: u32) -> Self {
         if k > LONG_ROW {
@@ -78,7 +78,7 @@ impl RowGroups {
         [self.consts(), vec![Const::Bool("WIDE", wide)]].concat()
     }
 
-    /// Bytes of workgroup memory for the results of each slot.
+    /// Bytes of workgroup memory for the results of each team.
     pub(super) const fn results(self) -> usize {
         self.rows() * size_of::<f32>()
     }

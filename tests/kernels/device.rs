@@ -1,6 +1,5 @@
 //! Opens the adapter under test, runs kernels on it and compares results.
 
-use std::ops::Not;
 use std::sync::LazyLock;
 
 use bytemuck::Pod;
@@ -40,15 +39,10 @@ fn open_with(features: FeatureCaps) -> Gpu {
     block_on(Gpu::open(&options)).expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
 }
 
-/// Whether tests also run without subgroup operations. `KERNELS=best` leaves that out, where another
-/// driver has shown it.
-static ALL_VARIANTS: LazyLock<bool> =
-    LazyLock::new(|| std::env::var("KERNELS").is_ok_and(|kernels| kernels == "best").not());
-
 /// Runs `test` on the device, and again without subgroup operations if it has them.
 pub(crate) fn on_each_device(test: impl Fn(&Gpu)) {
     test(&BEST);
-    if BEST.subgroups.is_some() && *ALL_VARIANTS {
+    if BEST.subgroups.is_some() {
         assert!(WITHOUT_SUBGROUPS.subgroups.is_none());
         test(&WITHOUT_SUBGROUPS);
     }
@@ -67,9 +61,7 @@ pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
 /// that only cards run.
 pub(crate) fn on_each_card(test: impl Fn(&Gpu)) {
     test(&AS_A_CARD);
-    if *ALL_VARIANTS {
-        test(&AS_A_CARD_WITHOUT_SUBGROUPS);
-    }
+    test(&AS_A_CARD_WITHOUT_SUBGROUPS);
 }
 
 /// A device that does not multiply four int8 values in one operation.
@@ -77,7 +69,7 @@ pub(crate) fn without_packed_dot() -> &'static Gpu {
     &WITHOUT_PACKED_DOT
 }
 
-/// A card whose rows have 16 lanes: then a slot of the residual stream has two rows. It does not multiply
+/// A card whose rows have 16 lanes: then a team of the residual stream has two rows. It does not multiply
 /// four int8 values in one operation either.
 pub(crate) fn of_16_lanes() -> &'static Gpu {
     &AS_A_CARD_OF_16_LANES

@@ -81,13 +81,13 @@ fn alternatives(
             // 32 rows in a workgroup.
             Const::U32("LANES", 32) if kernel.name.ends_with("stream_packed") => vec![vec![
                 Const::U32("LANES", MIN_LANES),
-                Const::U32("SLOTS", workgroup.unwrap_or_default() / MIN_LANES),
+                Const::U32("TEAMS", workgroup.unwrap_or_default() / MIN_LANES),
                 Const::U32("EACH", 1),
             ]],
             Const::U32("LANES", 32) => {
                 let fewest = if kernel.name == "gemm_few" { FEW as u32 } else { 1 };
-                let slots = workgroup.unwrap_or_default() / fewest;
-                vec![vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]]
+                let teams = workgroup.unwrap_or_default() / fewest;
+                vec![vec![Const::U32("LANES", fewest), Const::U32("TEAMS", teams)]]
             }
             Const::U32("K", _) => {
                 // Every device has as many threads.

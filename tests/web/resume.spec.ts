@@ -242,6 +242,9 @@ test('`revalidate` fetches a stored model only if the server has another', async
     await rewrite({ always })
     expect((await revalidated()).notes).toEqual([{ kind: 'not-revalidated', why: expect.any(String) }])
     await expectRandomModel(shared)
+    expect(await loadFailure(shared, path, { cache: 'revalidate', strict: true })).toEqual({
+      code: 'network', message: expect.stringContaining('strict')
+    })
   }
   await rewrite({ always: { etag: '"another"' } })
   expect((await revalidated()).notes).toEqual([])

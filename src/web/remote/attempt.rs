@@ -29,7 +29,7 @@ pub(super) async fn attempt(
 ) -> Result<(Session, Vec<LoadedVersion>), VolumeFault> {
     // The lock and the progress of the whole model are those of its first file.
     let (first, reporter) = (&loads[0], loads[0].opening.reporter);
-    let mut found = find(loads).await;
+    let mut found = find(loads).await?;
     let mut lock = None;
     if first.storage.is_some() && first.cache != CacheMode::Only && !is_complete(loads, &found) {
         lock = Some(match Lock::if_free(&first.address.url).await {
@@ -37,7 +37,7 @@ pub(super) async fn attempt(
             None => {
                 let lock = first.wait().await;
                 // The other tab has stored the model, or some of it.
-                found = find(loads).await;
+                found = find(loads).await?;
                 lock
             }
         });
@@ -100,12 +100,13 @@ pub(super) async fn attempt(
     Ok((session, versions))
 }
 
-async fn find(loads: &[Load<'_>]) -> Vec<Option<Manifest>> {
+async fn find(loads: &[Load<'_>]) -> Result<Vec<Option<Manifest>>, VolumeFault> {
     let mut found = Vec::with_capacity(loads.len());
-    for load in loads {
-        found.push(load.find().await);
+    for (index, load) in loads.iter().enumerate() {
+        let refused = |error: Error| (Some(index), error.into());
+        found.push(load.find().await.map_err(refused)?);
     }
-    found
+    Ok(found)
 }
 
 /// Whether every volume is stored and may be used.

@@ -127,7 +127,9 @@ impl Load<'_> {
 
     /// Whether the stored `file` is still the server's. If the server cannot be asked, it is
     /// assumed to be.
-    pub(super) async fn is_current(&self, file: &Manifest) -> bool {
+    ///
+    /// Errors: with `strict`, `network` if the server cannot be asked.
+    pub(super) async fn is_current(&self, file: &Manifest) -> Result<bool> {
         let request = FileRequest {
             range: self.address.has_ranges().then_some(0..1),
             stored: true,
@@ -135,14 +137,19 @@ impl Load<'_> {
             ..FileRequest::default()
         };
         let why = match ask(self.address, &request, &self.pool).await {
-            Ok(response) if response.version.is_same(&file.version) => return true,
-            Ok(response) if response.version.differs(&file.version) => return false,
+            Ok(response) if response.version.is_same(&file.version) => return Ok(true),
+            Ok(response) if response.version.differs(&file.version) => return Ok(false),
             Ok(_) => NO_VERSION.into(),
             Err(Fault::Permanent(error) | Fault::Transient { error, .. }) => error.to_string(),
             Err(Fault::Restart(cause)) => cause.why().into(),
         };
+        if self.opening.options.session.strict {
+            let what = self.address.url.clone();
+            let why = format!("{why}; with `strict`, the stored model is not taken unasked");
+            return Err(Error::Network { what, why });
+        }
         self.opening.reporter.note(Note::NotRevalidated { why });
-        true
+        Ok(true)
     }
 
     fn not_resumable(&self, version: &Version, total: Option<u64>) {

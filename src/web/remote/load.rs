@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::parts::Ahead;
 use super::request::Address;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::transfer::{LoadedVersion, Manifest, Note, Phase, Restarts};
 use crate::web::bytes::ArrayPool;
 use crate::web::log::warn;
@@ -84,12 +84,14 @@ impl<'a> Load<'a> {
     /// The record of the address, if something is stored. A whole file does not count if it may not
     /// be used, or, with `revalidate`, if the server has another one. Then the record is that of a new
     /// file that has begun to come. The old one stays until the new one is stored.
-    pub(super) async fn find(&self) -> Option<Manifest> {
-        let found = self.record(None).await?;
+    ///
+    /// Errors: those of [`Load::is_current`].
+    pub(super) async fn find(&self) -> Result<Option<Manifest>> {
+        let Some(found) = self.record(None).await else { return Ok(None) };
         let is_asked = self.cache == CacheMode::Revalidate;
-        let is_wanted =
-            !found.complete || self.allows_stored() && (!is_asked || self.is_current(&found).await);
-        if is_wanted { Some(found) } else { self.record(Some(found.id)).await }
+        let is_wanted = !found.complete
+            || self.allows_stored() && (!is_asked || self.is_current(&found).await?);
+        Ok(if is_wanted { Some(found) } else { self.record(Some(found.id)).await })
     }
 
     /// The record of the address, but not the one with the id `not`.
