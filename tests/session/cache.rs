@@ -106,7 +106,7 @@ fn a_second_turn_reuses_the_first() {
 /// Texts that take turns keep their keys and values, although together they exceed the context. The
 /// KV cache grows for them, and they move in it. Their tokens are those that each gets alone.
 #[test]
-fn texts_that_take_turns_are_computed_once() {
+fn sequences_that_take_turns_are_computed_once() {
     // A GPU is slower, and has moved all of them after two turns.
     for (setup, turns) in
         [(Setup::default().on_reference(), 3), (Setup::default().like_a_card(), 2)]

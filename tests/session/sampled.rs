@@ -143,7 +143,7 @@ fn bias() -> Rc<LogitBias> {
 /// Each token is the one that the plain sampler chooses with the biases, and its log-probability is
 /// what the model's own logits say.
 #[test]
-fn tokens_are_chosen_with_biases_and_told_of_without_them() {
+fn tokens_are_chosen_with_biases_and_their_log_probabilities_have_none() {
     for setup in [Setup::default().on_reference(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let [filtered, all] = settings();
@@ -175,7 +175,7 @@ fn tokens_are_chosen_with_biases_and_told_of_without_them() {
 
 /// Drafts tell the same, and are made with biases too.
 #[test]
-fn drafts_tell_what_steps_tell() {
+fn drafts_have_the_log_probabilities_of_steps() {
     let mut session = Setup::default().like_a_card().small();
     let prompt = vec![5; 12];
     for (logit_bias, logprobs) in [(bias(), Some(3)), (Rc::default(), Some(0)), (bias(), None)] {
