@@ -20,8 +20,8 @@ import { buildTests, runDocTests, runTests } from './rust.mjs'
 import { readPlaywrightTimes } from './times.mjs'
 
 /**
- * The test programs that run on each driver. Tests whose result no driver can change are in
- * tests/session.
+ * The test programs that a run of everything runs on each driver. Tests whose result no driver can
+ * change are in tests/session.
  */
 const ON_GPU = ['kernels', 'engine']
 
@@ -76,7 +76,9 @@ const testNative = async ({ mode, hear }) => {
   await runDocTests(hear)
 }
 
+/** Only in a run of everything: Chromium's tests run on SwiftShader anyway, and it compiles slowly. */
 const testOnSwiftShader = async ({ mode, hear }) => {
+  if (mode !== 'all') return 'only with `all`'
   if (process.platform !== 'linux') return 'left out: not Linux'
   const icd = swiftShader()
   if (!icd)
@@ -84,13 +86,7 @@ const testOnSwiftShader = async ({ mode, hear }) => {
       `${findBrowser()} has no SwiftShader (vk_swiftshader_icd.json); Debian's Chromium has.`
     )
   const onGpu = programs.filter(({ name }) => ON_GPU.includes(name))
-  const env = { VK_DRIVER_FILES: icd }
-  if (mode === 'all') return runTests(onGpu, hear, { args: libtestArgs.all, env })
-  // SwiftShader compiles slowly. In a usual run Chromium's tests have each kernel on it anyway, so here
-  // the engine runs alone, and one family of models stands for both.
-  const engine = onGpu.filter(({ name }) => name === 'engine')
-  const args = [...libtestArgs[mode], '--skip', 'of_another_family']
-  await runTests(engine, hear, { args, env })
+  await runTests(onGpu, hear, { args: libtestArgs.all, env: { VK_DRIVER_FILES: icd } })
 }
 
 /** Fetches TypeDoc. The contents of the pages are tested without it. */
@@ -159,7 +155,7 @@ export const checks = [
   { ...native, name: 'Clippy, WebAssembly', step: lintWasm },
   { ...native, name: 'Rust tests, built', step: buildRustTests },
   { ...native, name: 'Rust tests, llvmpipe', step: testNative },
-  { ...native, name: 'GPU tests, SwiftShader', slow: true, step: testOnSwiftShader },
+  { ...native, name: 'GPU tests, SwiftShader', step: testOnSwiftShader },
   { ...web, part: ['web', 'soak'], name: 'Package', step: makePackage },
   { ...web, name: 'Package in Node', step: nodeTests('pkg') },
   { ...web, name: 'Types', step: checkTypes },
