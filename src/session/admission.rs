@@ -15,7 +15,7 @@ use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
 use crate::chat::Channels;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 impl Session {
     /// Gives a call its room, so that it runs. If something is wrong with the call, answers it with
@@ -150,14 +150,11 @@ impl Session {
     /// The tokens of a call's prompt, and how many tokens the call may generate.
     fn checked(&mut self, call: &Call<'_>) -> Result<(Vec<u32>, usize)> {
         call.options.check(self.info.vocab_size)?;
+        call.prompt.check()?;
         let ids = match &call.prompt {
             Prompt::Ids(ids) => ids.clone(),
             Prompt::Chat { messages, begun: None, thinking, tools } => {
                 self.tools_prompt(messages, tools.as_ref(), *thinking)?
-            }
-            Prompt::Chat { begun: Some(_), tools: Some(_), .. } => {
-                let why = "an answer that is begun cannot call tools".into();
-                return Err(Error::BadOption { name: "tools".into(), why });
             }
             Prompt::Chat { messages, begun: Some(begun), thinking, .. } => {
                 self.begun_prompt(messages, begun, *thinking)?

@@ -14,8 +14,9 @@ use web_time::Instant;
 use super::generate::GenerateOptions;
 use super::output::Token;
 use super::stats::{FinishReason, Stats};
-use crate::chat::{Message, Tools};
+use crate::chat::{Message, Template, Tools, no_template};
 use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
 
 /// The input of a generation.
 #[derive(Clone, Debug)]
@@ -43,6 +44,36 @@ impl Prompt {
         match self {
             Self::Chat { begun: Some(begun), .. } => begun,
             Self::Chat { begun: None, .. } | Self::Ids(_) => "",
+        }
+    }
+
+    /// How many tokens it has. In a session, a conversation may have others, because answers keep
+    /// theirs.
+    ///
+    /// Errors: those of the templates' prompts, and `bad-option` (`tools`) for tools with an answer
+    /// that is begun.
+    pub fn count(&self, template: Option<&Template>, tokenizer: &Tokenizer) -> Result<usize> {
+        self.check()?;
+        let (messages, begun, thinking, tools) = match self {
+            Self::Ids(ids) => return Ok(ids.len()),
+            Self::Chat { messages, begun, thinking, tools } => (messages, begun, *thinking, tools),
+        };
+        let template = template.ok_or_else(no_template)?;
+        let prompt = match begun {
+            None => template.prompt_with(tokenizer, messages, tools.as_deref(), thinking)?,
+            Some(begun) => template.prompt_begun(tokenizer, messages, begun, thinking)?,
+        };
+        Ok(template.encode(tokenizer, &prompt)?.len())
+    }
+
+    /// Refuses tools with an answer that is begun.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::Chat { begun: Some(_), tools: Some(_), .. } => {
+                let why = "an answer that is begun cannot call tools".into();
+                Err(Error::BadOption { name: "tools".into(), why })
+            }
+            _ => Ok(()),
         }
     }
 }

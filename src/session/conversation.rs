@@ -100,6 +100,11 @@ impl Conversation {
         })
     }
 
+    /// The tools that the model may call.
+    pub(super) fn tools(&self) -> Option<&Rc<Tools>> {
+        self.tools.as_ref()
+    }
+
     /// Reads the calls of the answer, if there are tools.
     pub(super) fn calls(&self) -> Option<CallReader> {
         self.tools.as_ref().map(|tools| CallReader::new(self.format, tools))

@@ -257,12 +257,16 @@ impl Session {
                 return Ok(known);
             }
         }
-        // Of two answers to the same message, the one that was kept counts.
-        let before = self.caches.conversations().rev().max_by_key(|(one, tokens)| {
+        Conversation::new(tokenizer, template, asked, self.last(messages))
+    }
+
+    /// The conversation that the cache knows with the most of `messages`, and its tokens. Of two
+    /// answers to the same message, the one that was kept counts.
+    pub(super) fn last(&self, messages: &[Message]) -> Option<(&Conversation, &[u32])> {
+        self.caches.conversations().rev().max_by_key(|(one, tokens)| {
             let shared = one.shared_messages(messages);
-            (shared, one.is_answered(tokenizer, messages, tokens))
-        });
-        Conversation::new(tokenizer, template, asked, before)
+            (shared, one.is_answered(&self.tokenizer, messages, tokens))
+        })
     }
 
     /// The best rate of the GPU's memory, in GB/s, which is that of a kernel that only reads.

@@ -12,17 +12,19 @@
 //! It does not find bytes that were made up together with their hash. These may make the model say
 //! anything, as a prompt may. So everything that could lead out of a buffer is also checked.
 
+use std::rc::Rc;
+
 use super::caches::Wanted;
 use super::conversation::{Asking, Conversation, PastAnswer};
 use super::loaded::Session;
 use super::room::MAX_KEPT;
-use crate::chat::{Message, Role, ToolCall};
+use crate::chat::{Message, Role, ToolCall, Tools};
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::transfer::Hasher;
 
 /// The beginning of a saved chat. The last byte is the version.
-const MAGIC: [u8; 8] = *b"TERNCHT\x01";
+const MAGIC: [u8; 8] = *b"TERNCHT\x02";
 
 /// Bytes before the head.
 const FRONT: u64 = 12;
@@ -51,6 +53,8 @@ struct Head {
     note: String,
     /// The messages before the next question, which is not known yet.
     messages: Vec<Message>,
+    /// The tools in their prompt, as JSON; empty without any.
+    tools: String,
     /// The text of their prompt.
     text: String,
     /// The tokens of that prompt.
@@ -77,12 +81,15 @@ impl Session {
         // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let messages = with_question(messages);
-        let next = self.conversation(&messages, None, None, None)?;
+        // The next turn computes only what is new if it has the tools of the last one.
+        let tools = self.last(&messages).and_then(|(last, _)| last.tools());
+        let next = self.conversation(&messages, None, tools, None)?;
         let (first, positions) = self.caches.holding(&next.prompt).unwrap_or_default();
         let head = Head {
             model: self.saved_as,
             note: note.into(),
             messages,
+            tools: tools.map(|tools| tools.written()).unwrap_or_default(),
             text: next.text.marked.text().into(),
             prompt: next.prompt,
             answers: next.answers,
@@ -121,8 +128,12 @@ impl Session {
         if source.len() != at + each * self.engine.cache_buffers() as u64 + HASH {
             return Err(bad(CUT));
         }
-        let mut conversation =
-            Conversation::new(&self.tokenizer, self.template()?, Asking::of(&head.messages), None)?;
+        let tools = match head.tools.as_str() {
+            "" => None,
+            tools => Some(Rc::new(Tools::read(tools).map_err(|_| bad(DAMAGED))?)),
+        };
+        let asked = Asking { tools: tools.as_ref(), ..Asking::of(&head.messages) };
+        let mut conversation = Conversation::new(&self.tokenizer, self.template()?, asked, None)?;
         // If the context has become too short, the next turn fails with an error that says so.
         let n = head.positions;
         let id = match (1..=self.traits.n_ctx).contains(&n) {
@@ -187,6 +198,7 @@ impl Head {
         for message in &self.messages {
             head.message(message);
         }
+        head.text(&self.tools);
         head.text(&self.text);
         head.number(self.prompt.len());
         self.prompt.iter().for_each(|&id| head.number(id as usize));
@@ -233,6 +245,7 @@ impl Head {
             model: u64::from_le_bytes(bytes.array()?),
             note: bytes.text()?,
             messages: bytes.list(Reading::message)?,
+            tools: bytes.text()?,
             text: bytes.text()?,
             prompt: bytes.list(|bytes| Some(u32::from_le_bytes(bytes.array()?)))?,
             answers: bytes.list(|bytes| {

@@ -121,16 +121,8 @@ impl WasmModel {
             }
             (held, ..) => held,
         };
-        let prompt = match Input::parse(&model.tokenizer, &input, options.raw, options.special)? {
-            Input::Chat(messages, begun) => {
-                let tools = options.calling.map(|calling| calling.tools);
-                Prompt::Chat { messages, begun, thinking: options.thinking, tools }
-            }
-            Input::Ids(_) if options.calling.is_some() => {
-                return Err(bad_option("tools", "needs a chat, not tokens or a raw text").into());
-            }
-            Input::Ids(ids) => Prompt::Ids(ids),
-        };
+        let prompt = Input::parse(&model.tokenizer, &input, options.raw, options.special)?
+            .prompt(options.thinking, options.calling)?;
         let asked = prompt.clone();
         let (begun, thrown) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
         let tell = {
@@ -180,7 +172,9 @@ impl WasmModel {
                 }
                 // The call waits, or its prompt is still being computed. That may take long, so the
                 // call is dropped.
-                Either::Left(_) => Ok(aborted_before_the_first_token(model.count(&asked))),
+                Either::Left(_) => {
+                    Ok(aborted_before_the_first_token(model.count(&asked).unwrap_or_default()))
+                }
             },
         };
         model.holder.check()?;
@@ -244,25 +238,21 @@ impl WasmModel {
         Ok(model.tokenizer.decode(&prompt::ids(&ids, model.info.vocab_size)?)?)
     }
 
-    /// The number of tokens of a text, or of a conversation in the model's template.
+    /// The number of tokens of a text, or of a conversation in the model's template, with the tools
+    /// in `options`.
     #[wasm_bindgen(js_name = countTokens)]
     pub fn count_tokens(
         &self,
         #[wasm_bindgen(unchecked_param_type = "string | readonly api.Message[]")] input: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "CountOptions")] options: JsValue,
     ) -> Result<u32, JsValue> {
         let model = self.model()?;
-        let tokenizer = &model.tokenizer;
-        let count = match input.as_string() {
-            Some(text) => tokenizer.encode_text(&text)?.len(),
-            None => match Input::messages_or_ids(tokenizer, "input", &input)? {
-                Input::Ids(ids) => ids.len(),
-                Input::Chat(messages, begun) => {
-                    let template = model.template.as_ref().ok_or_else(no_template)?;
-                    prompt::count(template, tokenizer, &messages, begun.as_deref())?
-                }
-            },
+        let calling = options::counting(options)?;
+        let input = match input.as_string() {
+            Some(text) => Input::Ids(model.tokenizer.encode_text(&text)?),
+            None => Input::messages_or_ids(&model.tokenizer, "input", &input)?,
         };
-        Ok(count as u32)
+        Ok(model.count(&input.prompt(None, calling)?)? as u32)
     }
 
     /// The logits after the last of `ids`, one for each token of the vocabulary.
@@ -399,17 +389,8 @@ impl Loaded {
         });
     }
 
-    /// The number of tokens of a prompt. A conversation may get other tokens, if its answers keep
-    /// theirs.
-    fn count(&self, prompt: &Prompt) -> usize {
-        match (prompt, &self.template) {
-            (Prompt::Ids(ids), _) => ids.len(),
-            (Prompt::Chat { messages, begun, .. }, Some(template)) => {
-                let count = prompt::count(template, &self.tokenizer, messages, begun.as_deref());
-                count.unwrap_or_default()
-            }
-            (Prompt::Chat { .. }, None) => 0,
-        }
+    fn count(&self, prompt: &Prompt) -> Result<usize, Error> {
+        prompt.count(self.template.as_deref(), &self.tokenizer)
     }
 }
 

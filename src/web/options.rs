@@ -174,6 +174,14 @@ impl GenerateOptions {
     }
 }
 
+/// The options of `countTokens`.
+pub(super) fn counting(value: JsValue) -> Result<Option<Calling>> {
+    let mut fields = Fields::new("options", value)?;
+    let calling = Calling::parse(&mut fields)?;
+    fields.finish()?;
+    Ok(calling)
+}
+
 /// The options of `profile`.
 pub(super) fn profile(value: JsValue) -> Result<Choosing> {
     let mut fields = Fields::new("options", value)?;

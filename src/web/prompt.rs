@@ -5,9 +5,10 @@ use wasm_bindgen::prelude::*;
 
 use super::error::bad_option;
 use super::fields::Fields;
-use super::tools;
-use crate::chat::{Message, Role, Template};
+use super::tools::{self, Calling};
+use crate::chat::{Message, Role};
 use crate::error::Result;
+use crate::session::Prompt;
 use crate::tokenizer::Tokenizer;
 
 /// The input of `generate`.
@@ -38,6 +39,16 @@ impl Input {
         Self::messages_or_ids(tokenizer, "prompt", input)
     }
 
+    /// What is asked of the model, if it may call the tools of `calling`.
+    pub(super) fn prompt(self, thinking: Option<bool>, calling: Option<Calling>) -> Result<Prompt> {
+        let tools = calling.map(|calling| calling.tools);
+        match self {
+            Self::Chat(messages, begun) => Ok(Prompt::Chat { messages, begun, thinking, tools }),
+            Self::Ids(ids) if tools.is_none() => Ok(Prompt::Ids(ids)),
+            Self::Ids(_) => Err(bad_option("tools", "needs a chat, not tokens or a raw text")),
+        }
+    }
+
     /// The messages or ids of an input that is no string. Errors call it `name`.
     pub(super) fn messages_or_ids(
         tokenizer: &Tokenizer,
@@ -62,20 +73,6 @@ impl Input {
     }
 }
 
-/// The number of tokens of a conversation, with the `begun` text of its answer if there is one.
-pub(super) fn count(
-    template: &Template,
-    tokenizer: &Tokenizer,
-    messages: &[Message],
-    begun: Option<&str>,
-) -> Result<usize> {
-    let ids = match begun {
-        None => template.tokens(tokenizer, messages),
-        Some(begun) => template.tokens_begun(tokenizer, messages, begun),
-    };
-    Ok(ids?.len())
-}
-
 /// The messages of an array of `{ role, content, toolCalls, toolCallId, prefix }`, and the text of
 /// the last one by itself if it has `prefix: true`.
 pub(super) fn messages(input: &JsValue) -> Result<(Vec<Message>, Option<String>)> {
@@ -92,15 +89,19 @@ pub(super) fn messages(input: &JsValue) -> Result<(Vec<Message>, Option<String>)
         let absent = |name: &str| bad_option(&path, format!("needs a `{name}`"));
         let role = fields.one_of("role", &roles)?.ok_or_else(|| absent("role"))?;
         let content = fields.string("content")?.ok_or_else(|| absent("content"))?;
-        if fields.bool("prefix")? == Some(true) {
-            if role == Role::Assistant && index + 1 == input.length() as usize {
-                return Ok((messages, Some(content)));
-            }
-            let path = format!("{path}.prefix");
-            let why = "only the last message may begin the answer, as assistant";
-            return Err(bad_option(&path, why));
-        }
         let calls = tools::calls(&mut fields, &path)?;
+        if fields.bool("prefix")? == Some(true) {
+            let path = format!("{path}.prefix");
+            if role != Role::Assistant || index + 1 != input.length() as usize {
+                let why = "only the last message may begin the answer, as assistant";
+                return Err(bad_option(&path, why));
+            }
+            if !calls.is_empty() {
+                let why = "an answer that has called tools does not go on: send their results";
+                return Err(bad_option(&path, why));
+            }
+            return Ok((messages, Some(content)));
+        }
         messages.push(Message { role, content, calls, call: fields.string("toolCallId")? });
     }
     Ok((messages, None))

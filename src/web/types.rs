@@ -11,6 +11,7 @@ type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
 type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat' | 'tools'> & {
   tools?: (Omit<api.Tool, 'parameters'> & { parameters?: string })[] | undefined
 }
+type CountOptions = Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'>
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
 
 /** A part of a call of a tool, with some of its arguments as its text. */

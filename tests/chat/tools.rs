@@ -181,6 +181,26 @@ fn what_tools_say_never_becomes_a_special_token() {
     }
 }
 
+/// A tool whose schema has so many objects and lists within one another.
+fn deep(n: usize) -> Tool {
+    let inside = format!("{}{}", "[".repeat(n - 1), "]".repeat(n - 1));
+    let schema = format!(r#"{{"type": "object", "default": {inside}}}"#);
+    Tool { name: "a".into(), description: None, parameters: Some(schema) }
+}
+
+/// Templates write them, and so does a saved chat.
+#[test]
+fn schemas_may_be_as_deep_as_the_documentation_says() {
+    let (_, tokenizer, template) = framed("qwen3");
+    let tools = Tools::new(vec![deep(60)]).unwrap();
+    for template in [&template, &given(KNOWS_TOOLS)] {
+        let asked = [says(Role::User, "x")];
+        let prompt = template.prompt_with(&tokenizer, &asked, Some(&tools), None).unwrap();
+        assert!(prompt.marked.text().contains(&"[".repeat(59)));
+    }
+    assert_eq!(Tools::read(&tools.written()).unwrap().written(), tools.written());
+}
+
 #[test]
 fn wrong_tools_are_refused_with_their_index() {
     let object = || json!({ "type": "object" });
@@ -202,9 +222,8 @@ fn wrong_tools_are_refused_with_their_index() {
     }
     let many = vec![tool("a", object()); 129];
     assert_error(Tools::new(many), "bad-option", &["`tools`", "128"]);
-    let deep = format!("{}1{}", "[".repeat(99), "]".repeat(99));
-    let deep = Tool { parameters: Some(deep), ..tool("a", object()) };
-    assert_error(Tools::new(vec![deep]), "bad-option", &["`tools[0].parameters`", "deep"]);
+    let refused = Tools::new(vec![deep(61)]);
+    assert_error(refused, "bad-option", &["`tools[0].parameters`", "at most 60 lists and objects"]);
     let tools = Tools::new(vec![tool("a", object())]).unwrap();
     let (_, _, template) = framed("chatml");
     let other = ToolChoice::Named("b".into());

@@ -313,19 +313,50 @@ fn a_conversation_goes_on_after_a_call_and_its_result() {
     let free = generate(&mut session, &next, &greedy(3)).unwrap();
     assert!(free.stats.reused_tokens > prompt.len() + said.ids.len() / 2, "{:?}", free.stats);
 
-    // It can be saved.
+    // It is saved with its tools, so that a turn with them computes no more than it would have.
     let mut saved = Vec::new();
     let mut write = |bytes: &[u8]| {
         saved.extend_from_slice(bytes);
         Ok(())
     };
+    let messages = [messages, vec![Message::new(Role::Assistant, free.text)]].concat();
     block_on(session.save(&messages, "note", &mut write)).unwrap();
-    let next = session.chat_prompt(&messages, None).unwrap();
+    let asked = [messages, question()].concat();
     let mut other = load(Setup::exact(), &with_markers());
     assert_eq!(block_on(other.restore(&mut &saved[..])).unwrap(), "note");
-    assert_eq!(other.chat_prompt(&messages, None).unwrap(), next);
-    let found = generate(&mut other, &next, &greedy(3)).unwrap();
-    assert!(found.stats.reused_tokens > 0, "{:?}", found.stats);
+    let [expected, found] = [session, other].map(|mut session| {
+        let prompt = session.tools_prompt(&asked, Some(&tools()), None).unwrap();
+        let reused = generate(&mut session, &prompt, &greedy(3)).unwrap().stats.reused_tokens;
+        (prompt, reused)
+    });
+    assert_eq!(found, expected);
+    assert!(found.1 > next.len(), "{} of {}", found.1, next.len());
+}
+
+/// Their descriptions are part of the prompt.
+#[test]
+fn the_tokens_of_a_prompt_with_tools_are_counted() {
+    let mut session = load(Setup::exact(), &with_markers());
+    let template = Rc::clone(session.template().unwrap());
+    let tokenizer = Rc::clone(session.tokenizer());
+    let count = |begun: Option<&str>, tools| {
+        let (begun, messages) = (begun.map(Into::into), question());
+        let prompt = Prompt::Chat { messages, begun, thinking: None, tools };
+        prompt.count(Some(&template), &tokenizer)
+    };
+    let with_tools = session.tools_prompt(&question(), Some(&tools()), None).unwrap().len();
+    assert_eq!(count(None, Some(tools())).unwrap(), with_tools);
+    assert_eq!(count(None, None).unwrap(), session.chat_prompt(&question(), None).unwrap().len());
+    assert!(with_tools > 300, "{with_tools}");
+    assert_eq!(
+        count(Some("It"), None).unwrap(),
+        session.begun_prompt(&question(), "It", None).unwrap().len()
+    );
+    assert_error(count(Some("It"), Some(tools())), "bad-option", &["`tools`", "begun"]);
+    assert_eq!(Prompt::Ids(vec![1, 2]).count(None, &tokenizer).unwrap(), 2);
+    let chat =
+        Prompt::Chat { messages: question(), begun: None, thinking: None, tools: Some(tools()) };
+    assert_error(chat.count(None, &tokenizer), "unsupported-model", &["template"]);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use minijinja::value::Value;
 use super::super::json::write_text;
 use super::super::record::record;
 
-/// The most lists and maps within one another. Templates write two more around a schema, at most
-/// 64.
-const MAX_DEPTH: usize = 60;
+/// The most lists and maps within one another in a schema and in arguments. Templates have a few
+/// more around these, and write at most 64.
+pub(super) const MAX_DEPTH: usize = 60;
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +27,13 @@ pub(super) enum Json {
 impl Json {
     /// Reads a text that is one value; `None` if it is no JSON or too deep.
     pub(super) fn read(text: &str) -> Option<Self> {
+        Self::read_within(text, MAX_DEPTH)
+    }
+
+    /// The same, with at most `depth` lists and maps within one another.
+    pub(super) fn read_within(text: &str, depth: usize) -> Option<Self> {
         let mut reader = Reader { rest: text };
-        let value = reader.value(0)?;
+        let value = reader.value(depth)?;
         reader.space();
         reader.rest.is_empty().then_some(value)
     }
@@ -106,10 +111,8 @@ impl Reader<'_> {
         Some(())
     }
 
+    /// A value of at most `depth` lists and maps within one another.
     fn value(&mut self, depth: usize) -> Option<Json> {
-        if depth > MAX_DEPTH {
-            return None;
-        }
         self.space();
         match self.rest.bytes().next()? {
             b'n' => self.take("null").map(|()| Json::Null),
@@ -117,21 +120,23 @@ impl Reader<'_> {
             b'f' => self.take("false").map(|()| Json::Bool(false)),
             b'"' => self.text().map(Json::Text),
             b'[' => {
+                let depth = depth.checked_sub(1)?;
                 let mut items = Vec::new();
                 self.list('[', ']', |reader| {
-                    items.push(reader.value(depth + 1)?);
+                    items.push(reader.value(depth)?);
                     Some(())
                 })?;
                 Some(Json::List(items))
             }
             b'{' => {
+                let depth = depth.checked_sub(1)?;
                 let mut fields = Vec::new();
                 self.list('{', '}', |reader| {
                     reader.space();
                     let key = reader.text()?;
                     reader.space();
                     reader.take(":")?;
-                    fields.push((key, reader.value(depth + 1)?));
+                    fields.push((key, reader.value(depth)?));
                     Some(())
                 })?;
                 Some(Json::Map(fields))
@@ -289,7 +294,8 @@ mod tests {
             assert_eq!(Json::read(text), None, "{text:?}");
         }
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert!(Json::read(&deep(61)).is_some());
+        assert!(Json::read(&deep(60)).is_some());
+        assert_eq!(Json::read(&deep(61)), None);
         assert_eq!(Json::read(&deep(100_000)), None);
     }
 }

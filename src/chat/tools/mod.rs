@@ -17,7 +17,7 @@ use super::json::write_text;
 use super::record::record;
 use super::{Message, Role};
 use crate::error::{Error, Result};
-use json::Json;
+use json::{Json, MAX_DEPTH};
 
 pub use format::CallFormat;
 pub use reader::{CallEvent, CallReader};
@@ -102,7 +102,8 @@ impl Tools {
             }
             let parameters = tool.parameters.unwrap_or_else(|| NO_PARAMETERS.into());
             let Some(schema) = Json::read(&parameters) else {
-                return bad(at("parameters"), "must be a JSON schema that is not too deep".into());
+                let why = format!("must be a JSON schema, {}", depth());
+                return bad(at("parameters"), why);
             };
             if schema.get("type") != Some(&Json::Text("object".into())) {
                 let why = "must be the schema of an object: its `type` must be \"object\"";
@@ -126,7 +127,8 @@ impl Tools {
     ///
     /// Errors: those of [`Tools::new`].
     pub fn read(text: &str) -> Result<Self> {
-        let Some(Json::List(items)) = Json::read(text) else {
+        // Three are around a schema.
+        let Some(Json::List(items)) = Json::read_within(text, MAX_DEPTH + 3) else {
             return bad("tools", "must be a JSON array of tools".into());
         };
         let tool = |(n, item): (usize, &Json)| {
@@ -182,6 +184,11 @@ impl Tools {
             }
         }
         Ok(json + "]}")
+    }
+
+    /// The tools as [`Tools::read`] reads them.
+    pub fn written(&self) -> String {
+        format!("[{}]", self.lines().collect::<Vec<_>>().join(", "))
     }
 
     /// The value for templates.
@@ -248,12 +255,17 @@ pub(super) fn check(messages: &[Message]) -> Result<()> {
                 return bad(at(&format!(".toolCalls[{n}].name")), "is no name of a tool".into());
             }
             if !matches!(Json::read(&call.arguments), Some(Json::Map(_))) {
-                let why = "must be an object that is not too deep";
-                return bad(at(&format!(".toolCalls[{n}].arguments")), why.into());
+                let why = format!("must be an object, {}", depth());
+                return bad(at(&format!(".toolCalls[{n}].arguments")), why);
             }
         }
     }
     Ok(())
+}
+
+/// How deep JSON may be, for errors.
+fn depth() -> String {
+    format!("with at most {MAX_DEPTH} lists and objects within one another")
 }
 
 /// Whether a text can be the name of a tool. None of its characters is escaped in JSON.
