@@ -121,7 +121,7 @@ fn parts(of: &'static [&'static str], n: usize) -> impl Strategy<Value = String>
 }
 
 /// Schemas that are whole, so that many have a grammar.
-fn schema() -> impl Strategy<Value = String> {
+pub(crate) fn schema() -> impl Strategy<Value = String> {
     let leaf = select(&SCHEMA[5..25]).prop_map(String::from);
     leaf.prop_recursive(5, 24, 4, |inner| {
         let list = vec(inner.clone(), 1..4).prop_map(|all| all.join(","));
@@ -145,7 +145,7 @@ fn inputs() -> impl Strategy<Value = Input> {
     format.prop_map(|text| Input(text.into_bytes()))
 }
 
-fn vocabulary() -> Rc<Vocabulary> {
+pub(crate) fn vocabulary() -> Rc<Vocabulary> {
     let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
     let single = bytes.iter().map(|byte| Spelling::Text(byte));
     let tokens = single.chain([Spelling::Special("<|end|>")]);
@@ -154,7 +154,7 @@ fn vocabulary() -> Rc<Vocabulary> {
     )
 }
 
-/// Chooses among the tokens that may follow, by the input, and begins with the text of these tokens.
+/// Chooses among the tokens that may follow, by the input.
 fn target(vocabulary: &Rc<Vocabulary>, input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let format = match text.split_at_checked(1) {
@@ -163,31 +163,50 @@ fn target(vocabulary: &Rc<Vocabulary>, input: &[u8]) {
         Some((_, text)) => Format::JsonSchema(text.into()),
         None => return,
     };
-    let assert_named = |error: Error| {
-        assert_eq!(error.code(), "bad-option", "{error}");
-        assert!(error.to_string().len() < 4096, "{error}");
+    follow(vocabulary, &format, input.len(), N_TOKENS);
+}
+
+fn assert_named(error: Error) {
+    assert_eq!(error.code(), "bad-option", "{error}");
+    assert!(error.to_string().len() < 4096, "{error}");
+}
+
+/// Takes up to `most` of the tokens that may follow, by `seed`, and begins with the text of these
+/// tokens. Gives the text if it is a whole answer.
+pub(crate) fn follow(
+    vocabulary: &Rc<Vocabulary>,
+    format: &Format,
+    seed: usize,
+    most: usize,
+) -> Option<String> {
+    let refused = |error| {
+        assert_named(error);
+        None
     };
-    let grammar = match Grammar::new(vocabulary, &format) {
+    let grammar = match Grammar::new(vocabulary, format) {
         Ok(grammar) => grammar,
-        Err(error) => return assert_named(error),
+        Err(error) => return refused(error),
     };
     let mut matcher = grammar.matcher();
-    let mut answer = Vec::new();
-    for n in 0..N_TOKENS {
+    let (mut answer, mut is_whole) = (Vec::new(), false);
+    for n in 0..most {
         let mask = match matcher.follow() {
             Ok(Follow::OneOf(mask)) => mask,
             Ok(Follow::These(ids)) => {
                 answer.extend(ids);
                 continue;
             }
-            Ok(Follow::Nothing) => break,
-            Err(error) => return assert_named(error),
+            Ok(Follow::Nothing) => {
+                is_whole = true;
+                break;
+            }
+            Err(error) => return refused(error),
         };
         let ids: Vec<u32> =
             (0..257).filter(|id| mask[*id as usize / 32] >> (id % 32) & 1 == 1).collect();
-        let id = ids[(input.len() + n * 7) % ids.len()];
+        let id = ids[(seed + n * 7) % ids.len()];
         if let Err(error) = matcher.take(id) {
-            return assert_named(error);
+            return refused(error);
         }
         answer.push(id);
     }
@@ -195,14 +214,15 @@ fn target(vocabulary: &Rc<Vocabulary>, input: &[u8]) {
     drop(matcher);
     let has_special = answer.contains(&SPECIAL);
     let bytes: Vec<u8> = answer.into_iter().filter_map(|id| u8::try_from(id).ok()).collect();
-    let Ok(begun) = String::from_utf8(bytes) else { return };
+    let begun = String::from_utf8(bytes).ok()?;
     if let Err(error) = grammar.matcher_after(&begun) {
         assert!(has_special || !matches!(error, Error::Begun { .. }), "{error}");
         assert_named(error);
     }
-    if let Err(error) = grammar.matcher_after(&(begun + "\u{1}\"\u{1}")) {
+    if let Err(error) = grammar.matcher_after(&format!("{begun}\u{1}\"\u{1}")) {
         assert_named(error);
     }
+    is_whole.then_some(begun)
 }
 
 #[test]

@@ -20,4 +20,5 @@ mod run;
 mod safetensors;
 mod template;
 mod tokenizer;
+mod tools;
 mod volumes;

@@ -159,8 +159,8 @@ impl CallReader {
             },
             State::Arguments(scan) => {
                 let (len, is_over) = scan.read(&self.held);
-                let rest = self.held.split_off(len);
-                let more = mem::replace(&mut self.held, rest);
+                // Splitting would leave the room of all that is held to each part.
+                let more: String = self.held.drain(..len).collect();
                 scan.text += &more;
                 events.push(CallEvent::Arguments(more));
                 if is_over {
