@@ -2,11 +2,16 @@
 import { BitNetError } from './error.js'
 import type { Stats, Token, ToolCall } from './types.js'
 
+const WHY = {
+  length: 'needs more tokens (`maxTokens`, `context`)',
+  abort: 'was stopped',
+  'tool-calls': 'has ended with calls of tools, which `toolCalls()` gives'
+}
+
 /** The value of an answer. Throws `incomplete` if it has none. */
 export function jsonOf<T>(text: string, { finishReason }: Stats): T {
   if (finishReason !== 'stop') {
-    const why = finishReason === 'length' ? 'needs more tokens (`maxTokens`, `context`)' : 'was stopped'
-    throw new BitNetError('incomplete', `the answer is not complete: it ${why}`)
+    throw new BitNetError('incomplete', `the answer is not complete: it ${WHY[finishReason]}`)
   }
   try {
     return JSON.parse(text) as T

@@ -269,4 +269,5 @@ test('json() is the value, or says that the answer is not whole', async () => {
   for (const whole of [answer('{"a":"b'), answer('12', 'length'), answer('12', 'abort'), answer('Hello')]) {
     await assert.rejects(whole.json(), error => error instanceof BitNetError && error.code === 'incomplete')
   }
+  await assert.rejects(answer('', 'tool-calls').json(), { code: 'incomplete', message: /ended with calls of tools/ })
 })
