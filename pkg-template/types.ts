@@ -466,6 +466,9 @@ export interface AbortOptions {
   signal?: AbortSignal
 }
 
+/** Options of `model.countTokens`. A name that is not listed is `bad-option`. */
+export type CountOptions = Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'>
+
 /** Options of `model.tokenize`. A name that is not listed is `bad-option`. */
 export interface TokenizeOptions extends AbortOptions {
   /**
@@ -537,7 +540,7 @@ export interface GenerateOptions {
   /**
    * The tools that the model may call, from 1 to 128. Their names and schemas become part of the prompt.
    * Calls are no text of the answer: `answer.toolCalls()` has them. Their arguments always are valid. Not
-   * together with `responseFormat` or a `prefix`. As a format does, they need a module of 0.6 MB. Default:
+   * together with a `prefix`, and with `responseFormat` only if `toolChoice` is `none`. As a format does, they need a module of 0.6 MB. Default:
    * none.
    */
   tools?: readonly Tool[]

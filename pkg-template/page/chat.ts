@@ -5,7 +5,7 @@ import { Generation } from '../generation.js'
 import type { Start } from '../generation.js'
 import { copies, firstSaid, without } from './said.js'
 import type {
-  AbortOptions, ChatDefaults, ChatOptions, GenerateOptions, Message, Token, ToolCall, TurnOptions
+  AbortOptions, ChatDefaults, ChatOptions, CountOptions, GenerateOptions, Message, Token, ToolCall, TurnOptions
 } from '../types.js'
 
 /** The part of a model that a chat needs. */
@@ -15,8 +15,8 @@ export interface ChatModel {
    * input includes the answers before it.
    */
   start(input: () => Promise<readonly Message[]>, options: GenerateOptions): Start
-  /** The tokens of a conversation. */
-  count(messages: readonly Message[]): Promise<number>
+  /** The tokens of a conversation with the tools in `options`. */
+  count(messages: readonly Message[], options: CountOptions): Promise<number>
   /** Saves a conversation with its keys and values from the KV cache, and a note. */
   save(messages: readonly Message[], note: string, signal?: AbortSignal): Promise<Blob>
   /** The most tokens of prompt and answer together. */
@@ -107,7 +107,8 @@ export class Chat {
    *
    * When the answer ends, it becomes part of the conversation, with its `prefix`. If it was stopped,
    * the text so far becomes part of it. The reasoning does not, so the model does not see it again.
-   * If an answer failed, has neither text nor calls, or was stopped before its first, its message is forgotten.
+   * An answer that the model has ended at once is one without text. If an answer failed, was stopped or
+   * cut off before its first text, what was sent is forgotten.
    *
    * Throws `bad-option` for a text that is no string; see `Chat` for other failures.
    */
@@ -148,8 +149,8 @@ export class Chat {
   /**
    * Replaces the text of the message at `index` in `messages`.
    *
-   * For a message of the user, everything after it is dropped, and it is answered again: the
-   * returned generation is the answer. If that fails, or is stopped before its first text, the
+   * For a message of the user or a result of a tool, everything after it is dropped, but for the other
+   * results of the same calls, and it is answered again: the returned generation is the answer. If that fails, or is stopped before its first text, the
    * conversation is as before. For an answer, everything after it is dropped too, and nothing is
    * generated: `continue()` lets it go on, `send()` asks the next question. For a message of the
    * system, everything else stays. The model sees the new text from the next turn on.
@@ -167,6 +168,15 @@ export class Chat {
     if (!old) throw badOption('index', `must be that of one of the ${this.#said.length} messages`)
     const { role } = old
     if (role === 'user') return this.#ask([{ role, content }], index, options)
+    if (role === 'tool') {
+      const isTool = (n: number) => this.#said[n]?.role === role
+      let [from, to] = [index, index]
+      while (isTool(from - 1)) from--
+      while (isTool(++to));
+      const results = copies(this.#said.slice(from, to))
+      results[index - from]!.content = content
+      return this.#ask(results, from, options)
+    }
     if (role === 'system') this.#said[index] = { role, content }
     else this.#cut(index, { ...old, content })
     return
@@ -178,14 +188,16 @@ export class Chat {
    * it is stopped, the text so far is added. A model that had ended its answer by itself may end it
    * again at once. With a `responseFormat`, the two together keep to it.
    *
-   * Throws `bad-option` if the conversation does not end with an answer; see `Chat` for other
-   * failures.
+   * Throws `bad-option` if the conversation does not end with an answer, or if that has called tools:
+   * `send` their results instead. See `Chat` for other failures.
    */
   continue(options: GenerateOptions = {}): Generation {
     const none = () => badOption('continue', 'there is no answer that could go on')
+    const called = () => badOption('continue', 'the answer has called tools: send their results')
     const last = this.#said.at(-1)
     const isAnswer = last?.role === 'assistant'
     if (!last || !isAnswer && !this.#open.has(last)) throw none()
+    if (last.toolCalls) throw called()
     let answer: Message
     let begun = ''
     return this.#turn(options, () => ({
@@ -193,6 +205,7 @@ export class Chat {
         const found = isAnswer ? last : this.#answerTo(last)
         const index = found ? this.#said.indexOf(found) : -1
         if (!found || index < 0) throw none()
+        if (found.toolCalls) throw called()
         answer = found
         // A character of which only some tokens came is generated again.
         begun = found.content.replace(/\uFFFD+$/, '')
@@ -320,6 +333,7 @@ export class Chat {
         const parts: Token[] = []
         let toolCalls: ToolCall[] | undefined
         let hasFailed = true
+        let isEnded = false
         try {
           const stats = await run(token => {
             // Text that comes after the stop is not shown.
@@ -332,13 +346,14 @@ export class Chat {
             toolCalls = await (await fetched(() => import('../values.js'))).callsOf(parts)
           }
           hasFailed = false
+          isEnded = stats.finishReason === 'stop' && !parts.length
           return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats
         } finally {
           // A model may find that the beginning is the whole answer.
           const isNone = hasFailed || (stop.aborted && !text)
           const content = isNone ? '' : turn.begun() + text
           const answer: Message = { role: 'assistant', content, ...(toolCalls && { toolCalls }) }
-          if (turn.end(content || toolCalls ? answer : undefined, stop.aborted)) this.#dropped = dropped
+          if (turn.end(content || toolCalls || isEnded ? answer : undefined, stop.aborted)) this.#dropped = dropped
         }
       })
       this.#last = answer.catch(() => {})

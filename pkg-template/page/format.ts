@@ -23,7 +23,7 @@ interface Convertible {
 
 /** Throws `bad-option`. */
 export function portableOptions({ responseFormat, tools, ...rest }: GenerateOptions): PortableOptions {
-  if (responseFormat !== undefined && tools !== undefined) {
+  if (responseFormat !== undefined && tools !== undefined && rest.toolChoice !== 'none') {
     throw badOption(OPTION, 'cannot be given together with `tools`')
   }
   const options: PortableOptions = rest

@@ -23,7 +23,7 @@ import type { PortableOptions, PortableSource, Transport } from '../protocol/mes
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Availability, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Availability, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
@@ -277,9 +277,12 @@ export class BitNet {
     return this.#transport.call('detokenize', [ids])
   }
 
-  /** The number of tokens of a text, or of a conversation in the model's chat template. */
-  countTokens(input: string | readonly Message[]): Promise<number> {
-    return this.#transport.call('countTokens', [input])
+  /**
+   * The number of tokens of a text, or of a conversation in the model's chat template with `tools`.
+   * Rejects with `bad-option` for a wrong input and wrong tools.
+   */
+  async countTokens(input: string | readonly Message[], options: CountOptions = {}): Promise<number> {
+    return this.#transport.call('countTokens', [input, await posted(options)])
   }
 
   /**
@@ -346,7 +349,7 @@ export class BitNet {
   #chatModel(): ChatModel {
     return {
       start: (input, options) => this.#run(input, options),
-      count: messages => this.countTokens(messages),
+      count: (messages, options) => this.countTokens(messages, options),
       save: (messages, note, signal) =>
         this.#queue(() => this.#transport.call('saveChat', [messages, note]), signal),
       contextLength: this.info.contextLength
@@ -355,10 +358,7 @@ export class BitNet {
 
   #run(input: () => Input | Promise<Input>, options: GenerateOptions): Start {
     return (onItem, signal) => this.#share(async () => {
-      let portable = options as PortableOptions
-      if (options.responseFormat !== undefined || options.tools !== undefined) {
-        portable = (await fetched(() => import('./format.js'))).portableOptions(options)
-      }
+      const portable = await posted(options)
       return this.#transport.call('generate', [await input(), portable], { onItem, signal })
     })
   }
@@ -392,6 +392,14 @@ export class BitNet {
       return job()
     })
   }
+}
+
+/** Options in a form that can be posted. */
+async function posted(options: GenerateOptions): Promise<PortableOptions> {
+  checkOptions(options)
+  return options.responseFormat === undefined && options.tools === undefined
+    ? options as PortableOptions
+    : (await fetched(() => import('./format.js'))).portableOptions(options)
 }
 
 /** Whether a loaded model was stored. */

@@ -1,4 +1,5 @@
 // Parts and copies of a conversation's messages.
+import { badOption } from '../check.js'
 import type { Message } from '../types.js'
 
 /** The index of the first message that is not of the system. */
@@ -13,7 +14,12 @@ export function without(messages: readonly Message[], dropped: number): Message[
   return [...messages.slice(0, first), ...messages.slice(first + dropped)]
 }
 
-/** Copies of messages, with only what belongs to them, as JSON has it. */
+/** Copies of messages, with only what belongs to them, as JSON has it. Throws `bad-option`. */
 export const copies = (messages: readonly Message[]): Message[] =>
-  JSON.parse(JSON.stringify(messages.map(({ role, content, toolCalls, toolCallId }) =>
-    ({ role, content, toolCalls, toolCallId }))))
+  messages.map(({ role, content, toolCalls, toolCallId }, n) => {
+    try {
+      return JSON.parse(JSON.stringify({ role, content, toolCalls, toolCallId }))
+    } catch {
+      throw badOption(`messages[${n}].toolCalls`, 'must be JSON')
+    }
+  })

@@ -124,7 +124,7 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   },
   tokenize: (model, [text, special]) => model.tokenize(text, special),
   detokenize: (model, [ids]) => model.detokenize(ids),
-  countTokens: (model, [input]) => model.countTokens(input),
+  countTokens: (model, [input, options]) => model.countTokens(input, options),
   logits: (model, [ids]) => model.logits(ids),
   decide: (model, [text, options], { signal }) => model.decide(text, options, signal),
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),

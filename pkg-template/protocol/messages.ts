@@ -11,7 +11,7 @@ import type {
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 12
+export const VERSION = 13
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
@@ -38,7 +38,11 @@ export interface Methods {
   }
   tokenize: { args: [text: string, special: boolean], item: never, result: Uint32Array }
   detokenize: { args: [ids: Uint32Array], item: never, result: string }
-  countTokens: { args: [input: string | readonly Message[]], item: never, result: number }
+  countTokens: {
+    args: [input: string | readonly Message[], options: PortableOptions]
+    item: never
+    result: number
+  }
   logits: { args: [ids: Uint32Array], item: never, result: Float32Array }
   decide: {
     args: [text: string, options: Omit<DecideOptions, PageOptions>]

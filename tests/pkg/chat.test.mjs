@@ -53,6 +53,24 @@ test('the oldest turns slide out, the system message stays, and the turns after 
   assert.equal(await ask('again'), 0)
 })
 
+test('tools of a turn count as part of its prompt', async () => {
+  const { chat, seen, ask, model } = chatOf(24, 'slide')
+  const asked = []
+  model.count = async (messages, options) => {
+    asked.push(options)
+    return words(messages) + 8 * (options.tools?.length ?? 0)
+  }
+  await ask('a b c')
+  await ask('b b c')
+  // 17 words of 24, of which 6 are the answer's, fit only without the tool.
+  const tools = [{ name: 'f' }]
+  assert.equal(await ask('c b c', { tools, toolChoice: 'required', seed: 1 }), 4)
+  assert.deepEqual(asked.at(-1), { tools, toolChoice: 'required' })
+  assert.deepEqual(seen.at(-1), ['be kind', 'c b c'])
+  assert.deepEqual(asked[0], {})
+  assert.equal(chat.messages.length, 7)
+})
+
 test('a message that is too long by itself fails, and nothing is left out for it', async () => {
   const { chat, ask } = chatOf(20, 'slide')
   await ask('a b c')
@@ -192,11 +210,11 @@ test('a message is edited: what follows is dropped, and nothing if its answer fa
   for (const index of [-1, 3, 0.5, NaN, '1x', undefined]) assert.throws(() => chat.edit(index, 'x'), isBad('index'))
   assert.throws(() => chat.edit(1, 5), isBad('content'))
   assert.throws(() => chat.edit(0, 'x', null), isBad('options'))
-  answers.push('B', 'C', new Error('lost'), [], ['D', '!'])
+  answers.push('B', 'C', new Error('lost'), new Error('lost'), ['D', '!'])
   await chat.send('b').text()
   await chat.send('c').text()
   await assert.rejects(chat.edit(1, 'other').text(), /lost/)
-  await chat.edit(3, 'other').text()
+  await assert.rejects(chat.edit(3, 'other').text(), /lost/)
   assert.equal(said(), 'be kind | a | A | b | B | c | C')
   // A stopped answer stays, as after `send`.
   await stop(chat.edit(3, 'bb'))

@@ -144,6 +144,14 @@ test('schemas of tools become texts, those of other libraries too', () => {
     ],
     toolChoice: 'auto', seed: 1
   })
+  // A format and tools that are not called do not exclude each other.
+  const responseFormat = { type: 'json_object' }
+  const given = portableOptions({ tools: [{ name: 'd' }], toolChoice: 'none', responseFormat })
+  assert.deepEqual(given, { tools: [{ name: 'd' }], toolChoice: 'none', responseFormat: { kind: 'json_object', text: '' } })
+  for (const toolChoice of [undefined, 'auto', 'required']) {
+    const both = { tools: [{ name: 'd' }], toolChoice, responseFormat }
+    assert.throws(() => portableOptions(both), error => codes('bad-option')(error) && /responseFormat/.test(error.message))
+  }
 })
 
 test('a chat keeps calls and their results', async () => {
@@ -172,4 +180,68 @@ test('a chat keeps calls and their results', async () => {
   await chat.send('z').stats
   assert.deepEqual(chat.messages.at(-1), { role: 'assistant', content: '', toolCalls: [{ id: 'f 0', name: 'f', arguments: {} }] })
   for (const wrong of [5, [], [{ role: 'user', content: 'x' }], [null]]) assert.throws(() => chat.send(wrong), codes('bad-option'))
+})
+
+/** A chat after two calls, whose model gives these answers. `said` is what it has in short, `seen` what the model saw last. */
+const afterCalls = (answers, ...more) => {
+  const toolCalls = ['1', '2'].map(id => ({ id, name: 'f', arguments: {} }))
+  const result = id => ({ role: 'tool', content: `r${id}`, toolCallId: id })
+  const before = [{ role: 'user', content: 'q' }, { role: 'assistant', content: '', toolCalls }, ...more]
+  const inShort = messages => messages.map(({ content, toolCallId = '' }) => toolCallId + content).join(' | ')
+  const told = { seen: '' }
+  const model = {
+    start: input => async onToken => {
+      told.seen = inShort(await input())
+      const answer = answers.shift()
+      if (answer instanceof Error) throw answer
+      return start(answer)(onToken)
+    }
+  }
+  const chat = new Chat(model, before)
+  return { chat, results: [result('1'), result('2')], said: () => inShort(chat.messages), told }
+}
+
+test('of several results one is edited, and the others stay', async () => {
+  const { chat, results, said, told } = afterCalls(['A', 'B', 'C', new Error('lost'), 'D'])
+  await chat.send(results).text()
+  assert.equal(said(), 'q |  | 1r1 | 2r2 | A')
+  await chat.send('more').text()
+  assert.equal(await chat.edit(2, 'x').text(), 'C')
+  assert.deepEqual([told.seen, said()], ['q |  | 1x | 2r2', 'q |  | 1x | 2r2 | C'])
+  await assert.rejects(chat.edit(3, 'y').text(), /lost/)
+  assert.equal(said(), 'q |  | 1x | 2r2 | C')
+  await chat.regenerate().text()
+  assert.deepEqual([told.seen, said()], ['q |  | 1x | 2r2', 'q |  | 1x | 2r2 | D'])
+})
+
+test('an answer that has called tools does not go on', async () => {
+  const { chat } = afterCalls([])
+  assert.throws(() => chat.continue(), error => codes('bad-option')(error) && /results/.test(error.message))
+  const { chat: asking } = afterCalls([call(0, 'f', {})], { role: 'tool', content: 'r' }, { role: 'tool', content: 's' })
+  const turns = [asking.send('again'), asking.continue()]
+  await turns[0].text()
+  await assert.rejects(turns[1].text(), error => codes('bad-option')(error) && /results/.test(error.message))
+  assert.equal(asking.messages.at(-1).toolCalls.length, 1)
+})
+
+test('an answer that the model ends at once is kept, and what was sent with it', async () => {
+  const none = { text: '', channel: 'answer' }
+  const { chat, results, said } = afterCalls([[none], [none], new Error('lost'), call(0, 'f', {}, false)])
+  await chat.send(results).text()
+  assert.equal(said(), 'q |  | 1r1 | 2r2 | ')
+  await chat.send('x').text()
+  assert.equal(said(), 'q |  | 1r1 | 2r2 |  | x | ')
+  await assert.rejects(chat.send('y').text(), /lost/)
+  await chat.send('z').text()
+  assert.equal(said(), 'q |  | 1r1 | 2r2 |  | x | ')
+})
+
+test('calls that are no JSON are refused with their message', () => {
+  const cyclic = {}
+  cyclic.self = cyclic
+  for (const value of [cyclic, { n: 5n }]) {
+    const calling = { role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'f', arguments: value }] }
+    const refused = error => codes('bad-option')(error) && /`messages\[1\]\.toolCalls`/.test(error.message)
+    assert.throws(() => new Chat({}, [{ role: 'user', content: 'q' }, calling]), refused)
+  }
 })
