@@ -16,8 +16,8 @@ export type {
   DrawingRequest, FinishReason, ReasoningEffort, TokenLogprob
 } from './openai/types.js'
 export type {
-  ResponseEvent, ResponseEvents, ResponseInputItem, ResponseInputMessage, ResponseItemStatus,
-  ResponseLogprob, ResponseObject, ResponseOutputItem, ResponseOutputMessage, ResponseOutputText,
-  ResponseReasoningItem, ResponseReasoningText, ResponseRequest, Responses, ResponseTextFormat,
-  ResponseTokenLogprob, ResponseUsage
+  ResponseEvent, ResponseEvents, ResponseFunctionCall, ResponseFunctionCallOutput, ResponseInputCall, ResponseInputItem,
+  ResponseInputMessage, ResponseItemStatus, ResponseLogprob, ResponseObject, ResponseOutputItem, ResponseOutputMessage,
+  ResponseOutputText, ResponseReasoningItem, ResponseReasoningText, ResponseRequest, Responses, ResponseTextFormat,
+  ResponseTokenLogprob, ResponseTool, ResponseToolChoice, ResponseUsage
 } from './openai/responses-types.js'

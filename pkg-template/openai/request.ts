@@ -7,7 +7,8 @@ import {
   checkBody, common, effort, format, IGNORED, maxTokens, read, SAMPLING, topLogprobs
 } from './job.js'
 import type { Body, Job, Readers } from './job.js'
-import type { Input, JsonSchema, Message, Tool, ToolCall, ToolChoice } from '../types.js'
+import { argumentsOf, checkTools, functionOf, toolReaders } from './tools.js'
+import type { Input, Message, ToolCall } from '../types.js'
 
 /** The tokens of an answer of `/v1/completions` by default. */
 const COMPLETION_TOKENS = 16
@@ -17,14 +18,12 @@ const MAX_CHOICES = 2048
 
 const CHAT: Readers = {
   ...SAMPLING,
+  ...toolReaders('function'),
   max_tokens: maxTokens,
   logprobs: (value, param) => boolean(value, param) ? { logprobs: 0 } : {},
   top_logprobs: topLogprobs,
   max_completion_tokens: maxTokens,
   response_format: format,
-  tools: (value, param) => ({ tools: list(value, param).map((one, n) => tool(one, `${param}[${n}]`)) }),
-  tool_choice: (value, param) => ({ toolChoice: toolChoice(value, param) }),
-  parallel_tool_calls: (value, param) => ({ parallelToolCalls: boolean(value, param) }),
   reasoning_effort: effort
 }
 
@@ -74,16 +73,7 @@ export function readChatRequest(body: unknown): Job {
     const why = 'The \'top_logprobs\' parameter is only allowed when \'logprobs\' is enabled.'
     throw new RequestError(why, 'invalid_parameter_combination', 'top_logprobs')
   } else delete options.logprobs
-  if (!options.tools?.length || options.toolChoice === 'none') {
-    // Without tools there can be no call, so only a request that asks for none is accepted.
-    if (typeof options.toolChoice === 'object' || options.toolChoice === 'required') {
-      const why = '\'tool_choice\' is only allowed when \'tools\' are specified.'
-      throw new RequestError(why, 'invalid_value', 'tool_choice')
-    }
-    for (const name of ['tools', 'toolChoice', 'parallelToolCalls'] as const) delete options[name]
-  } else if (options.responseFormat) {
-    throw unsupported('response_format', undefined, 'it cannot be given together with \'tools\'.')
-  }
+  checkTools(options, 'response_format')
   return { ...common(request), inputs: [messages(required(request, 'messages'))], options }
 }
 
@@ -135,47 +125,8 @@ function message(value: unknown, param: string): Message {
 }
 
 function toolCall(value: unknown, param: string): ToolCall {
-  const { id, name, described } = functionOf(value, param)
-  const written = text(required(described, 'arguments', `${param}.function`), `${param}.function.arguments`)
-  let args: unknown
-  try {
-    args = JSON.parse(written)
-  } catch { /* It is no JSON. */ }
-  if (!isObject(args)) {
-    const why = `Invalid '${param}.function.arguments': expected the JSON of an object.`
-    throw new RequestError(why, 'invalid_value', `${param}.function.arguments`)
-  }
-  return { id: text(id, `${param}.id`), name, arguments: args }
-}
-
-/** The function of a tool or of a call. */
-function functionOf(value: unknown, param: string): { id: unknown, name: string, described: Body } {
-  if (!isObject(value)) throw wrongType(param, 'an object', value)
-  const type = required(value, 'type', param)
-  if (type !== 'function') throw unsupported(`${param}.type`, String(type))
-  const described = required(value, 'function', param)
-  if (!isObject(described)) throw wrongType(`${param}.function`, 'an object', described)
-  const name = text(required(described, 'name', `${param}.function`), `${param}.function.name`)
-  return { id: value.id, name, described }
-}
-
-/** A tool. Its arguments are valid by its schema in any case, as on OpenAI's servers where `strict` is true. */
-function tool(value: unknown, param: string): Tool {
-  const { name, described: { description, parameters } } = functionOf(value, param)
-  if (isGiven(parameters) && !isObject(parameters)) {
-    throw wrongType(`${param}.function.parameters`, 'an object', parameters)
-  }
-  return {
-    name,
-    ...(isGiven(description) && { description: text(description, `${param}.function.description`) }),
-    // A schema without a type is one of an object there.
-    ...(isGiven(parameters) && { parameters: { type: 'object', ...parameters as object } as JsonSchema })
-  }
-}
-
-function toolChoice(value: unknown, param: string): ToolChoice {
-  if (isObject(value)) return { name: functionOf(value, param).name }
-  return oneOf(value, param, ['none', 'auto', 'required']) as ToolChoice
+  const { name, described, at } = functionOf(value, param, 'function')
+  return { id: text((value as Body).id, `${param}.id`), name, arguments: argumentsOf(described, at) }
 }
 
 /** The content of a message: a text, or parts of these types, each of which is a line or several. */

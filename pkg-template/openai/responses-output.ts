@@ -1,8 +1,8 @@
 // The output of a response, and the events that tell how it grows.
 import { CHAT_FORM, hasLogprob, newId, Offsets } from './response.js'
 import type {
-  ResponseEvent, ResponseItemStatus, ResponseLogprob, ResponseOutputItem, ResponseOutputMessage,
-  ResponseOutputText, ResponseReasoningItem, ResponseReasoningText
+  ResponseEvent, ResponseFunctionCall, ResponseItemStatus, ResponseLogprob, ResponseOutputItem,
+  ResponseOutputMessage, ResponseOutputText, ResponseReasoningItem, ResponseReasoningText
 } from './responses-types.js'
 import type { Token } from '../types.js'
 
@@ -14,7 +14,7 @@ export type Unnumbered = Without<ResponseEvent>
 
 type Part = ResponseOutputText | ResponseReasoningText
 
-/** A kind of item, by the channel of its tokens. */
+/** A kind of item with a text, by the channel of its tokens. */
 interface Kind {
   /** The prefix of ids. */
   id: string
@@ -24,7 +24,7 @@ interface Kind {
   item(id: string, status: ResponseItemStatus, content: Part[]): ResponseOutputItem
 }
 
-/** The channels that responses have: no tools are given to the model. */
+/** The channels of texts. */
 type Channel = Exclude<Token['channel'], 'call'>
 
 const KINDS: Record<Channel, Kind> = {
@@ -44,41 +44,71 @@ const KINDS: Record<Channel, Kind> = {
   }
 }
 
+/** An item as it grows. Its fields that events have never change. */
+interface Item {
+  /** The channel of its tokens; undefined of a call. */
+  readonly channel?: Channel
+  /** The events of its beginning. */
+  begin(): Unnumbered[]
+  /** Adds a token. */
+  add(token: Token): Unnumbered[]
+  /** The events of its end. */
+  end(status: ResponseItemStatus): Unnumbered[]
+  whole(status: ResponseItemStatus): ResponseOutputItem
+}
+
 /** The output of a response as it grows. Each method changes it, and gives the events of the change. */
 export class Output {
   /** The items that have ended. */
   readonly items: ResponseOutputItem[] = []
+  /** The item that grows. */
   #item: Item | undefined
 
   /** Whether no item has begun. */
   get isEmpty(): boolean {
-    return !this.#item
+    return !this.#item && this.items.length === 0
   }
 
-  /** Begins an item of this channel, unless the last one is of it. The one before has ended. */
+  /** Whether a call has begun and not ended. */
+  get isCalling(): boolean {
+    return this.#item instanceof CallItem
+  }
+
+  /** Begins an item of this channel, unless the one that grows is of it. */
   begin(channel: Channel): Unnumbered[] {
     if (this.#item?.channel === channel) return []
-    const ended = this.end('completed')
-    this.#item = new Item(channel, this.items.length)
-    return [...ended, ...this.#item.begin()]
+    return this.#next(index => new TextItem(channel, index))
   }
 
-  /** Adds a token. */
+  /** Adds a token. Some tokens of calls only begin or end them. */
   add(token: Token): Unnumbered[] {
-    const { channel } = token
-    return channel === 'call' ? [] : [...this.begin(channel), ...this.#item!.add(token)]
+    const { text, channel, call } = token
+    if (channel !== 'call') return [...this.begin(channel), ...this.#item!.add(token)]
+    const { id = '', name, ends } = call!
+    const begun = name === undefined ? [] : this.#next(index => new CallItem(index, id, name))
+    const added = text ? this.#item!.add(token) : []
+    return [...begun, ...added, ...ends ? this.end('completed') : []]
   }
 
-  /** Ends the last item. */
+  /** Ends the item that grows. */
   end(status: ResponseItemStatus): Unnumbered[] {
-    if (!this.#item) return []
-    this.items.push(this.#item.whole(status))
-    return this.#item.end(status)
+    const item = this.#item
+    if (!item) return []
+    this.#item = undefined
+    this.items.push(item.whole(status))
+    return item.end(status)
+  }
+
+  /** Begins an item, after the one before. */
+  #next(make: (index: number) => Item): Unnumbered[] {
+    const ended = this.end('completed')
+    this.#item = make(this.items.length)
+    return [...ended, ...this.#item.begin()]
   }
 }
 
-/** An item as it grows. It has one part. Its fields that events have never change. */
-class Item {
+/** A message or a reasoning. It has one part. */
+class TextItem implements Item {
   readonly channel: Channel
   #kind: Kind
   #id: string
@@ -93,7 +123,6 @@ class Item {
     this.#index = index
   }
 
-  /** The events of its beginning. */
   begin(): Unnumbered[] {
     const item = this.#kind.item(this.#id, 'in_progress', [])
     return [
@@ -102,7 +131,6 @@ class Item {
     ]
   }
 
-  /** Adds a token. */
   add(token: Token): Unnumbered[] {
     const logprobs = hasLogprob(token) ? logprobsOf(token) : []
     this.#text += token.text
@@ -110,7 +138,6 @@ class Item {
     return [this.#said('delta', { delta: token.text }, logprobs)]
   }
 
-  /** The events of its end. */
   end(status: ResponseItemStatus): Unnumbered[] {
     return [
       this.#said('done', { text: this.#text }, this.#logprobs),
@@ -135,6 +162,40 @@ class Item {
     const { type } = this.#kind
     const told = type === 'output_text' ? { ...text, logprobs } : text
     return { type: `response.${type}.${step}`, ...this.#place, ...told } as Unnumbered
+  }
+}
+
+/** A call of a tool. */
+class CallItem implements Item {
+  #place: { item_id: string, output_index: number }
+  #call: Pick<ResponseFunctionCall, 'call_id' | 'name'>
+  #arguments = ''
+
+  constructor(index: number, id: string, name: string) {
+    this.#place = { item_id: newId('fc_'), output_index: index }
+    this.#call = { call_id: id, name }
+  }
+
+  begin(): Unnumbered[] {
+    return [this.#told('added', 'in_progress')]
+  }
+
+  add({ text }: Token): Unnumbered[] {
+    this.#arguments += text
+    return [{ type: 'response.function_call_arguments.delta', ...this.#place, delta: text }]
+  }
+
+  end(status: ResponseItemStatus): Unnumbered[] {
+    const said = { type: 'response.function_call_arguments.done', ...this.#place, arguments: this.#arguments } as const
+    return [said, this.#told('done', status)]
+  }
+
+  whole(status: ResponseItemStatus): ResponseFunctionCall {
+    return { id: this.#place.item_id, type: 'function_call', status, ...this.#call, arguments: this.#arguments }
+  }
+
+  #told(step: 'added' | 'done', status: ResponseItemStatus): Unnumbered {
+    return { type: `response.output_item.${step}`, output_index: this.#place.output_index, item: this.whole(status) }
   }
 }
 

@@ -12,10 +12,37 @@ export interface ResponseInputMessage {
 }
 
 /**
- * An item of the input: a message, or an item of an earlier output. Earlier reasoning is left out,
- * as the chat templates of models leave it out.
+ * An item of the input: a message, the result of a call, or an item of an earlier output. Earlier
+ * reasoning is left out, as the chat templates of models leave it out.
  */
-export type ResponseInputItem = ResponseInputMessage | ResponseOutputItem
+export type ResponseInputItem =
+  | ResponseInputMessage | ResponseInputCall | ResponseFunctionCallOutput | ResponseOutputItem
+
+/** An earlier call of a tool. Those after a message of the assistant are one answer with it. */
+export type ResponseInputCall =
+  Omit<ResponseFunctionCall, 'id' | 'status'> & Partial<Pick<ResponseFunctionCall, 'id' | 'status'>>
+
+/** The result of a call. */
+export interface ResponseFunctionCallOutput {
+  type: 'function_call_output'
+  /** The `call_id` of a call before it. */
+  call_id: string
+  /** A text, or several, which are joined by line breaks. */
+  output: string | readonly { type: 'input_text', text: string }[]
+}
+
+/** A tool that the model may call. Its arguments are valid, whether it is `strict` or not. */
+export interface ResponseTool {
+  type: 'function'
+  name: string
+  description?: string | null
+  /** The JSON schema of an object. Default: no arguments. */
+  parameters?: { [keyword: string]: unknown } | null
+  strict?: boolean | null
+}
+
+/** Whether the model calls a tool, and which. */
+export type ResponseToolChoice = 'none' | 'auto' | 'required' | { type: 'function', name: string }
 
 /** The format of an answer. */
 export type ResponseTextFormat =
@@ -57,6 +84,12 @@ export interface ResponseRequest extends DrawingRequest {
    * needed.
    */
   top_logprobs?: number | null
+  /** The tools that the model may call. Not together with a `text.format`. Default: none. */
+  tools?: readonly ResponseTool[] | null
+  /** Whether the model calls a tool, and which. Default: `auto`. */
+  tool_choice?: ResponseToolChoice | null
+  /** Whether it may call several at once. Default: `true`. */
+  parallel_tool_calls?: boolean | null
   /** Texts that are given back with the answer. */
   metadata?: Record<string, string> | null
   /** Whether to get the answer in events as it comes. Default: `false`. */
@@ -90,7 +123,7 @@ export interface ResponseReasoningText {
   text: string
 }
 
-/** Whether an item is whole. `incomplete`: it has the most tokens. */
+/** Whether an item is whole. `incomplete`: it has the most tokens, or a `stop` text has cut off a call. */
 export type ResponseItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
 /** The answer. */
@@ -111,7 +144,20 @@ export interface ResponseReasoningItem {
   content: ResponseReasoningText[]
 }
 
-export type ResponseOutputItem = ResponseOutputMessage | ResponseReasoningItem
+/** A call of a tool. */
+export interface ResponseFunctionCall {
+  id: string
+  type: 'function_call'
+  /** If it is `incomplete`, `arguments` is only the beginning. */
+  status: ResponseItemStatus
+  /** What its result refers to. */
+  call_id: string
+  name: string
+  /** JSON. */
+  arguments: string
+}
+
+export type ResponseOutputItem = ResponseOutputMessage | ResponseReasoningItem | ResponseFunctionCall
 
 /** The tokens of a response. */
 export interface ResponseUsage {
@@ -131,10 +177,10 @@ export interface ResponseObject {
   /** Seconds since 1970. */
   created_at: number
   model: string
-  /** `incomplete`: it has the most tokens. */
+  /** `incomplete`: it has the most tokens, or a `stop` text has cut off a call. */
   status: 'in_progress' | 'completed' | 'incomplete'
   incomplete_details: { reason: 'max_output_tokens' } | null
-  /** The reasoning, if there is any, and the answer. */
+  /** The reasoning, if there is any, the answer, and calls of tools. */
   output: ResponseOutputItem[]
   /** The text of the answer. */
   output_text: string
@@ -154,8 +200,8 @@ export interface ResponseObject {
   parallel_tool_calls: boolean
   previous_response_id: null
   store: false
-  tool_choice: 'auto'
-  tools: never[]
+  tool_choice: ResponseToolChoice
+  tools: Required<ResponseTool>[]
   truncation: 'disabled'
 }
 
@@ -185,6 +231,10 @@ export type ResponseEvent = { sequence_number: number } & (
   | Place & { type: 'response.output_text.done', text: string, logprobs: ResponseLogprob[] }
   | Place & { type: 'response.reasoning_text.delta', delta: string }
   | Place & { type: 'response.reasoning_text.done', text: string }
+  | Pick<Place, 'item_id' | 'output_index'> & (
+    | { type: 'response.function_call_arguments.delta', delta: string }
+    | { type: 'response.function_call_arguments.done', arguments: string }
+  )
 )
 
 /**

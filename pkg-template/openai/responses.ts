@@ -60,13 +60,15 @@ async function* tell(
   try {
     for await (const token of generation.tokens()) {
       if (count === 0) yield* numbered(opening())
-      if (token.text || hasLogprob(token)) yield* numbered(output.add(token))
+      if (token.text || token.call || hasLogprob(token)) yield* numbered(output.add(token))
     }
     if (count === 0) yield* numbered(opening())
     const stats = await generation.stats
-    const status = stats.finishReason === 'length' ? 'incomplete' : 'completed'
-    // An answer may be empty. But there is none if the reasoning has taken all tokens.
-    if (status === 'completed' || output.isEmpty) yield* numbered(output.begin('answer'))
+    const { finishReason } = stats
+    const status = finishReason === 'length' || output.isCalling ? 'incomplete' : 'completed'
+    // An answer may be empty. But there is none if the reasoning has taken all tokens, and calls need none.
+    const isAnswered = status === 'completed' && finishReason !== 'tool-calls'
+    if (isAnswered || output.isEmpty) yield* numbered(output.begin('answer'))
     yield* numbered(output.end(status))
     const type = `response.${status}` as const
     yield* numbered([{ type, response: response(status, output.items, stats) }])
@@ -83,17 +85,14 @@ const responseOf = (job: ResponseJob, known: Known, stats: Stats | undefined): R
   ...known,
   output_text: known.output.flatMap(item => item.type === 'message' ? item.content : [])
     .map(({ text }) => text).join(''),
-  incomplete_details: known.status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+  incomplete_details: stats?.finishReason === 'length' ? { reason: 'max_output_tokens' } : null,
   ...(stats && { usage: usage(stats) }),
   ...job.repeated,
   access_programs: null,
   background: false,
   error: null,
-  parallel_tool_calls: true,
   previous_response_id: null,
   store: false,
-  tool_choice: 'auto',
-  tools: [],
   truncation: 'disabled'
 })
 

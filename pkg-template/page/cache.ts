@@ -1,4 +1,4 @@
-// The models that are stored on this device.
+// The models that are stored on this device. Fetched when they are first asked for.
 import { unlessAborted } from './abort.js'
 import { absolute } from '../address.js'
 import { signalOf } from '../check.js'
@@ -10,7 +10,7 @@ import type { AbortOptions, StoredModel, Verdict } from '../types.js'
  *
  * Without such storage, as in Node, nothing is stored: `list` gives an empty list, `estimate` gives
  * zeros, `persist` gives false, `verify` rejects with `not-cached`, `missing` asks the server, and
- * the others do nothing.
+ * the others do nothing. Each rejects with `network` if its script cannot be fetched.
  */
 export interface ModelCache {
   /** Lists every stored model, including the stored parts of interrupted downloads. */

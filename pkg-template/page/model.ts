@@ -2,11 +2,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { abortOf, unlessAborted } from './abort.js'
 import { availability, isBrowser, NO_BROWSER } from './availability.js'
-import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
 import { Chat, DEFAULTS } from './chat.js'
 import type { ChatModel } from './chat.js'
 import { copies } from './said.js'
+import { cache, persistOnce } from './stored.js'
 import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report, signalOf

@@ -1,17 +1,21 @@
 // Compiles the crates to WebAssembly: the engine with its JavaScript by wasm-pack, the grammars by
 // cargo, and then both by binaryen's wasm-opt.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { CARGO_HOME, CARGO_TARGET, inRoot, ROOT } from '../paths.mjs'
 import { capture, nodeTool, run } from '../process.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
+import { withoutHashes } from './imports.mjs'
 
 /** wasm-pack writes here first, so that a failing build leaves the last pkg/ as it was. */
 const STAGE = inRoot('target', 'wasm-pack')
 const OPTIMISED = inRoot('target', 'wasm-opt')
 export const WASM = 'tritloom_bg.wasm'
-const GLUE = ['tritloom.js', 'tritloom.d.ts', `${WASM}.d.ts`]
+const SCRIPT = 'tritloom.js'
+const GLUE = [SCRIPT, 'tritloom.d.ts', `${WASM}.d.ts`]
 
 /** The module of grammars. It is beside the script that fetches it, for bundlers that copy both. */
 export const GRAMMAR = 'crate/grammar.wasm'
@@ -34,8 +38,16 @@ export const buildWasm = () => {
     STAGE
   ]
   run('wasm-pack', ['build', ...options, ROOT, '--', '--config', withoutOurPaths(env)], { env })
+  shortenNames(join(STAGE, WASM), join(STAGE, SCRIPT))
   const files = Object.fromEntries(GLUE.map(name => [name, join(STAGE, name)]))
   return { ...files, [WASM]: optimised('engine', join(STAGE, WASM)) }
+}
+
+/** Takes the hashes out of the names by which a module and its script know each other. */
+const shortenNames = (wasm, script) => {
+  const shorter = withoutHashes(readFileSync(wasm), readFileSync(script, 'utf8'))
+  writeFileSync(wasm, shorter.wasm)
+  writeFileSync(script, shorter.script)
 }
 
 /** Compiles the grammars, which have no JavaScript but functions of numbers; the path of the module. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod'
+import { zodResponseFormat, zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
 import { ENDLESS, load, modelOf, post, refuses, stopped } from './answerer.mjs'
 
@@ -169,7 +169,12 @@ test('parameters become options of a generation', () => {
     service_tier: 'auto', safety_identifier: 'me', prompt_cache_key: 'a', parallel_tool_calls: false, max_tool_calls: 3
   }
   asked(nothing, {})
-  asked({ tools: [{ type: 'function' }], tool_choice: 'none' }, {})
+  const tools = [{ type: 'function', name: 'f', parameters: { properties: { a: {} } }, strict: true }, { type: 'function', name: 'g', parameters: null }]
+  const described = [{ name: 'f', parameters: { type: 'object', properties: { a: {} } } }, { name: 'g' }]
+  asked({ tools }, { tools: described })
+  const choice = { tool_choice: { type: 'function', name: 'g' }, parallel_tool_calls: false }
+  asked({ tools, ...choice }, { tools: described, toolChoice: { name: 'g' }, parallelToolCalls: false })
+  asked({ tools, tool_choice: 'none', text: { format: { type: 'json_object' } } }, { responseFormat: { type: 'json_object' } })
 })
 
 test('what is kept nowhere and what is not supported is refused, with a way to do without', () => {
@@ -177,7 +182,7 @@ test('what is kept nowhere and what is not supported is refused, with a way to d
   for (const [param, value, said] of [
     ['store', true, kept], ['previous_response_id', 'resp_1', /'input'/], ['conversation', 'conv_1', kept], ['background', true, /stream/i],
     ['prompt', { id: 'pmpt_1' }, /'instructions'/], ['truncation', 'auto', /fewer/], ['context_management', [{ type: 'compaction' }], /fewer/],
-    ['tools', [{ type: 'function', name: 'f' }], /yet/], ['tool_choice', 'required', /yet/], ['moderation', {}, /./]
+    ['moderation', {}, /./]
   ]) refuses(() => read({ [param]: value }), 'unsupported_parameter', param, said)
   for (const param of ['messages', 'max_tokens', 'max_completion_tokens', 'n', 'reasoning_effort', 'response_format', 'logprobs', 'constructor']) {
     refuses(() => read({ [param]: 1 }), 'unknown_parameter', param)
@@ -214,9 +219,127 @@ test('wrong values are refused, each by its name', () => {
   refusesItem({ role: 'user', content: [{ type: 'text', text: 'Hello' }] }, 'unsupported_value', '.content[0].type')
   refusesItem({ role: 'user', content: [{ type: 'input_image', image_url: '' }] }, 'unsupported_value', '.content[0].type')
   refusesItem({ role: 'user', content: [{ type: 'input_text' }] }, 'invalid_type', '.content[0].text')
-  refusesItem({ type: 'function_call_output', call_id: 'a', output: '' }, 'unsupported_value', '.type')
+  refusesItem({ type: 'custom_tool_call', call_id: 'a', name: 'f', input: '' }, 'unsupported_value', '.type')
   refusesItem({ type: 'item_reference', id: 'msg_1' }, 'unsupported_value', '.type')
   refusesItem({ type: 7 }, 'invalid_type', '.type')
+})
+
+const part = (text, index = 0, more = {}) => ({ text, channel: 'call', call: { index, ...more } })
+const callOf = (index, name, ...texts) =>
+  [part('', index, { id: `call_${index}`, name }), ...texts.map(text => part(text, index)), part('', index, { ends: true })]
+const lookup = { type: 'function', name: 'lookup', parameters: { type: 'object', properties: { word: { type: 'string' } } }, strict: false }
+const asking = { ...hello, tools: [lookup] }
+
+test('calls of tools are items of their own, whole and in events', async () => {
+  const said = ['Well.', ...callOf(0, 'lookup', '{"word"', ': "a"}'), ...callOf(1, 'lookup', '{}')]
+  const client = clientOf(modelOf(said, { finishReason: 'tool-calls' }))
+  const whole = await client.responses.create({ ...asking, tool_choice: 'required', parallel_tool_calls: true })
+  const { output: [message, ...calls], status, output_text: text } = whole
+  assert.deepEqual([message.type, message.status, text, status], ['message', 'completed', 'Well.', 'completed'])
+  for (const { id } of calls) assert.match(id, /^fc_\w+$/)
+  const item = (id, call, args) => ({ id, type: 'function_call', status: 'completed', call_id: call, name: 'lookup', arguments: args })
+  assert.deepEqual(calls, [item(calls[0].id, 'call_0', '{"word": "a"}'), item(calls[1].id, 'call_1', '{}')])
+  assert.deepEqual([whole.tools, whole.tool_choice], [[{ ...lookup, description: null }], 'required'])
+
+  const events = []
+  for await (const event of await client.responses.create({ ...asking, stream: true })) events.push(event)
+  assert.deepEqual(events.map(({ sequence_number: number }) => number), [...events.keys()])
+  const last = events.at(-1).response
+  const at = index => ({ item_id: last.output[index].id, output_index: index })
+  const begun = index => ({ output_index: index, item: { ...last.output[index], status: 'in_progress', arguments: '' } })
+  const from = events.findIndex(({ type, item }) => type === 'response.output_item.done' && item.type === 'message') + 1
+  assert.deepEqual(events.slice(from).map(({ type, sequence_number: _, response, ...event }) => [type, response?.status ?? event]), [
+    ['response.output_item.added', begun(1)],
+    ['response.function_call_arguments.delta', { ...at(1), delta: '{"word"' }],
+    ['response.function_call_arguments.delta', { ...at(1), delta: ': "a"}' }],
+    ['response.function_call_arguments.done', { ...at(1), arguments: '{"word": "a"}' }],
+    ['response.output_item.done', { output_index: 1, item: last.output[1] }],
+    ['response.output_item.added', begun(2)],
+    ['response.function_call_arguments.delta', { ...at(2), delta: '{}' }],
+    ['response.function_call_arguments.done', { ...at(2), arguments: '{}' }],
+    ['response.output_item.done', { output_index: 2, item: last.output[2] }],
+    ['response.completed', 'completed']
+  ])
+
+  const stream = client.responses.stream(asking)
+  const snapshots = []
+  stream.on('response.function_call_arguments.delta', ({ snapshot }) => snapshots.push(snapshot))
+  const final = await stream.finalResponse()
+  assert.deepEqual(snapshots, ['{"word"', '{"word": "a"}', '{}'])
+  assert.deepEqual(final.output.map(({ type }) => type), ['message', 'function_call', 'function_call'])
+  // Calls need no text before them.
+  const alone = await clientOf(modelOf([reasoning('Hm'), ...said.slice(1)], { finishReason: 'tool-calls' })).responses.create(asking)
+  assert.deepEqual(alone.output.map(({ type }) => type), ['reasoning', 'function_call', 'function_call'])
+})
+
+test('a call that is cut off is incomplete, and so is its response', async () => {
+  const begun = [part('', 0, { id: 'call_0', name: 'lookup' }), part('{"wo')]
+  for (const [finishReason, details] of [['length', { reason: 'max_output_tokens' }], ['stop', null]]) {
+    const client = clientOf(modelOf(begun, { finishReason }))
+    for (const found of [await client.responses.create(asking), await client.responses.stream(asking).finalResponse()]) {
+      const [{ type, status, arguments: args }, ...others] = found.output
+      assert.deepEqual([type, status, args, others.length], ['function_call', 'incomplete', '{"wo', 0])
+      assert.deepEqual([found.status, found.incomplete_details], ['incomplete', details])
+    }
+  }
+  // One that is whole stays whole.
+  const { output, status } = await clientOf(modelOf(callOf(0, 'lookup', '{}'), { finishReason: 'length' })).responses.create(asking)
+  assert.deepEqual([output.map(({ status }) => status), status], [['completed'], 'incomplete'])
+})
+
+test('a loop of two steps: the calls and their results are the next input', async () => {
+  const model = modelOf([reasoning('Hm'), 'So.', ...callOf(0, 'lookup', '{"word":"a"}'), ...callOf(1, 'lookup', '{}')], { finishReason: 'tool-calls' })
+  const client = clientOf(model)
+  const tools = [zodResponsesFunction({ name: 'lookup', parameters: z.object({ word: z.string().optional().nullable() }) })]
+  const input = [{ role: 'user', content: 'Hello' }]
+  const { output } = await client.responses.parse({ model: 'any', input, tools })
+  const calls = output.filter(({ type }) => type === 'function_call')
+  assert.deepEqual(calls.map(({ parsed_arguments: parsed }) => parsed), [{ word: 'a' }, {}])
+  const results = calls.map(({ call_id: id }, n) => ({
+    type: 'function_call_output', call_id: id, output: n ? [{ type: 'input_text', text: 'x' }, { type: 'input_text', text: 'y' }] : 'far'
+  }))
+  await client.responses.create({ model: 'any', input: [...input, ...output, ...results, { role: 'user', content: 'And?' }], tools })
+  const toolCalls = [{ id: 'call_0', name: 'lookup', arguments: { word: 'a' } }, { id: 'call_1', name: 'lookup', arguments: {} }]
+  assert.deepEqual(model.asked[1].input, [
+    { role: 'user', content: 'Hello' }, { role: 'assistant', content: 'So.', toolCalls },
+    { role: 'tool', content: 'far', toolCallId: 'call_0' }, { role: 'tool', content: 'x\ny', toolCallId: 'call_1' },
+    { role: 'user', content: 'And?' }
+  ])
+  assert.equal(model.asked[1].options.tools[0].name, 'lookup')
+})
+
+test('wrong tools, calls and results are refused, each by its name', async () => {
+  const refusesTool = (tool, kind, field) => refuses(() => read({ tools: [tool] }), kind, `tools[0]${field}`)
+  refusesTool(null, 'invalid_type', '')
+  refusesTool({ type: 'web_search' }, 'unsupported_value', '.type')
+  refusesTool({ type: 'function' }, 'missing_required_parameter', '.name')
+  refusesTool({ type: 'function', name: 'f', parameters: [] }, 'invalid_type', '.parameters')
+  refusesTool({ type: 'function', name: 'f', description: 5 }, 'invalid_type', '.description')
+  // The form of chat completions.
+  refusesTool({ type: 'function', function: { name: 'f' } }, 'missing_required_parameter', '.name')
+  refuses(() => read({ tools: {} }), 'invalid_type', 'tools')
+  const tools = [lookup]
+  refuses(() => read({ tools, tool_choice: 'some' }), 'invalid_value', 'tool_choice')
+  refuses(() => read({ tools, tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [] } }), 'unsupported_value', 'tool_choice.type')
+  refuses(() => read({ tool_choice: 'required' }), 'invalid_value', 'tool_choice')
+  refuses(() => read({ tools, parallel_tool_calls: 'no' }), 'invalid_type', 'parallel_tool_calls')
+  refuses(() => read({ tools, text: { format: { type: 'json_object' } } }), 'unsupported_parameter', 'text.format')
+
+  const call = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' }
+  const result = { type: 'function_call_output', call_id: 'a', output: 'x' }
+  const refusesItem = (items, kind, field) => refuses(() => read({ input: items }), kind, `input[${items.length - 1}]${field}`)
+  refusesItem([{ ...call, call_id: undefined }], 'missing_required_parameter', '.call_id')
+  refusesItem([{ ...call, name: 7 }], 'invalid_type', '.name')
+  for (const args of ['{"a', '[]', '7']) refusesItem([{ ...call, arguments: args }], 'invalid_value', '.arguments')
+  refusesItem([call, { ...result, output: undefined }], 'invalid_type', '.output')
+  refusesItem([call, { ...result, output: [{ type: 'input_image', image_url: '' }] }], 'unsupported_value', '.output[0].type')
+  // No call waits for this result.
+  refusesItem([result], 'invalid_value', '.call_id')
+  refusesItem([call, { ...result, call_id: 'b' }], 'invalid_value', '.call_id')
+  refusesItem([call, result, result], 'invalid_value', '.call_id')
+  refusesItem([call, { role: 'user', content: 'x' }, result], 'invalid_value', '.call_id')
+  const refused = { constructor: OpenAI.BadRequestError, status: 400, param: 'input[0].call_id' }
+  await assert.rejects(clientOf(modelOf([])).responses.create({ ...hello, input: [result] }), refused)
 })
 
 test('log-probabilities of the answer, whole and streamed', async () => {

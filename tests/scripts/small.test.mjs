@@ -8,6 +8,7 @@ import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
 import { figure, limitsTable, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
+import { withoutHashes } from '../../scripts/build/imports.mjs'
 import {
   BUDGET,
   entriesAgainstBudget,
@@ -479,4 +480,27 @@ test('the report of --limits has the kernels and the figures of each limit', () 
     'kernels: c',
     'left out, it would take 10 min: decode'
   ])
+})
+
+test('the names of imports lose their hashes in the module and in its script, and stay apart', async () => {
+  const section = (id, ...bytes) => [id, bytes.length, ...bytes]
+  const text = said => [said.length, ...Buffer.from(said)]
+  const [first, second] = ['__wbg_get_0123456789abcdef', '__wbg_get_fedcba9876543210']
+  const imported = [first, second, 'plain'].flatMap(name => [...text('./a.js'), ...text(name), 0, 0])
+  const module = Buffer.from([
+    ...[0, 97, 115, 109, 1, 0, 0, 0],
+    ...section(1, 1, 0x60, 0, 1, 0x7f),
+    ...section(2, 3, ...imported),
+    ...section(3, 1, 0),
+    ...section(7, 1, ...text('difference'), 0, 3),
+    // The first function minus the second.
+    ...section(10, 1, 7, 0, 0x10, 0, 0x10, 1, 0x6b, 0x0b)
+  ])
+  const { wasm, script } = withoutHashes(module, `({ ${first}: () => 7, ${second}: () => 4, plain: () => 0 })`)
+  assert.equal(script, '({ __wbg_get: () => 7, __wbg_get_2: () => 4, plain: () => 0 })')
+  const imports = { './a.js': { __wbg_get: () => 7, __wbg_get_2: () => 4, plain: () => 0 } }
+  assert.equal((await WebAssembly.instantiate(wasm, imports)).instance.exports.difference(), 3)
+  // An import of something else is not taken for a function.
+  const memory = Buffer.from([...module.subarray(0, 8), ...section(2, 1, ...text('a'), ...text('b'), 2, 0, 1)])
+  assert.throws(() => withoutHashes(memory, ''), /imports b/)
 })

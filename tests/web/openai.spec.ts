@@ -33,6 +33,8 @@ export const chunk = (given: tritloom.ChatCompletionChunk): OpenAI.ChatCompletio
 export const response = (given: tritloom.ResponseObject): OpenAI.Responses.Response => given
 export const event = (given: tritloom.ResponseEvent): OpenAI.Responses.ResponseStreamEvent => given
 export const input = (given: OpenAI.Responses.EasyInputMessage & { content: string }): tritloom.ResponseInputItem => given
+export const call = (given: OpenAI.Responses.ResponseFunctionToolCall): tritloom.ResponseInputItem => given
+export const tool = (given: OpenAI.Responses.FunctionTool): tritloom.ResponseTool => given
 
 /** Loads a model, and makes a client of it. */
 const ready = async (page: Page, url: string, options: tritloom.LoadOptions = {}) => {
@@ -261,6 +263,34 @@ test('the client runs tools, and its stream has their calls', async ({ shared: p
   expect(found.last.finish_reason).toBe('tool_calls')
   expect(found.events).toEqual(['lookup', call!.type === 'function' && call!.function.arguments])
   expect(Object.keys(JSON.parse(found.events[1]!))).toEqual(['word'])
+})
+
+test('responses call tools, and go on with their results', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const { client } = window
+    const parameters = {
+      type: 'object', properties: { word: { enum: ['sun', 'moon'] } }, required: ['word'], additionalProperties: false
+    }
+    const tools = [{ type: 'function' as const, name: 'lookup', description: 'Looks up.', parameters, strict: true }]
+    const asked = { model: 'any/name', temperature: 0, tools }
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Who are you?' }]
+    const stream = client.responses.stream({ ...asked, input, tool_choice: { type: 'function', name: 'lookup' } })
+    let said = ''
+    stream.on('response.function_call_arguments.delta', ({ delta }) => { said += delta })
+    const first = await stream.finalResponse()
+    const [call] = first.output
+    if (call?.type !== 'function_call') throw new Error('no call')
+    input.push(...first.output, { type: 'function_call_output', call_id: call.call_id, output: 'It is far.' })
+    const second = await client.responses.create({ ...asked, input, max_output_tokens: 6 })
+    return { said, call, status: first.status, calls: first.output.length, prompt: first.usage!, then: second.usage!.input_tokens_details.cached_tokens }
+  })
+  expect(found.calls).toBe(1)
+  expect(found.status).toBe('completed')
+  expect(found.call).toMatchObject({ name: 'lookup', status: 'completed', arguments: found.said })
+  expect(['sun', 'moon']).toContain(JSON.parse(found.said).word)
+  // The call keeps its tokens.
+  expect(found.then).toBeGreaterThan(found.prompt.input_tokens + found.prompt.output_tokens - 30)
 })
 
 test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared: page }) => {

@@ -43,7 +43,7 @@ const REQUEST = [
 ]
 const RESPONSE_REQUEST = [
   'input', 'instructions', 'max_output_tokens', 'temperature', 'text', 'reasoning', 'include', 'top_logprobs', 'metadata', 'stream',
-  'store', 'tools', 'previous_response_id', 'no such field'
+  'store', 'tools', 'tool_choice', 'parallel_tool_calls', 'previous_response_id', 'no such field'
 ]
 
 const wait = ms => new Promise(resolve => setTimeout(resolve, ms))
@@ -464,6 +464,10 @@ export class RandomCalls {
         const ids = await model.tokenize(text)
         if (await model.detokenize(ids) !== text.toWellFormed()) throw new Wrong(`${JSON.stringify(text)} is ${ids}`)
         if (await model.countTokens(text) !== ids.length) throw new Wrong(`${JSON.stringify(text)} has not ${ids.length} tokens`)
+        const messages = [{ role: 'user', content: text }]
+        const tools = [{ name: 'f' }, { name: 'g', parameters: { type: 'object' } }].slice(this.#below(2))
+        const [plain, told] = await Promise.all([{}, { tools }].map(options => model.countTokens(messages, options)))
+        if (!(told > plain)) throw new Wrong(`${JSON.stringify(text)} has ${plain} tokens, and ${told} with tools`)
       }
     },
     logits: {
@@ -598,6 +602,8 @@ export class RandomCalls {
       () => model.tokenize('x', { special: value }),
       () => model.detokenize(value),
       () => model.countTokens(value),
+      () => model.countTokens(messages, value),
+      () => model.countTokens(messages, { tools: [{ name: 'f' }], ...option }),
       () => model.logits(value),
       () => model.profile(value, value, value),
       () => drain(model.chat.completions.create(value)),

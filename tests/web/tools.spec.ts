@@ -28,13 +28,15 @@ for (const worker of [true, false]) {
       const next = model.generate(messages, { tools, maxTokens: 8 })
       await next.text()
       const none = await model.generate([question], { tools, toolChoice: 'none' }).text()
+      const formatted = await model.generate([question], { tools, toolChoice: 'none', responseFormat: /[a-c]{3}/ }).text()
+      const counted = await model.countTokens([question], { tools, toolChoice: 'required', parallelToolCalls: false })
       const { completionTokens } = await answer.stats
       // Within its arguments.
       const cut = model.generate([question], { tools, toolChoice: { name: 'lookup' }, maxTokens: completionTokens - 20 })
       const why = await cut.toolCalls().then(() => 'none', (error: { code: string }) => error.code)
       return {
         text: await answer.text(), parts, toolCalls, stats: await answer.stats, next: [await next.toolCalls(), (await next.stats).reusedTokens],
-        none, cut: [why, (await cut.stats).finishReason], free: await model.generate([question]).text()
+        none, formatted, counted, cut: [why, (await cut.stats).finishReason], free: await model.generate([question]).text()
       }
     }, TOOL)
     const [{ id, name, arguments: args }] = found.toolCalls as [{ id: string, name: string, arguments: { word: string, n: number } }]
@@ -50,6 +52,8 @@ for (const worker of [true, false]) {
     expect(found.next[0]).toEqual([])
     expect(found.next[1]).toBeGreaterThan(found.stats.promptTokens + found.stats.completionTokens - 30)
     expect(found.none).toBe(found.free)
+    expect(found.formatted).toMatch(/^[a-c]{3}$/)
+    expect(found.counted).toBe(found.stats.promptTokens)
     expect(found.cut).toEqual(['incomplete', 'length'])
   })
 }
