@@ -126,7 +126,8 @@ function message(value: unknown, param: string): Message {
 
 function toolCall(value: unknown, param: string): ToolCall {
   const { name, described, at } = functionOf(value, param, 'function')
-  return { id: text((value as Body).id, `${param}.id`), name, arguments: argumentsOf(described, at) }
+  const args = argumentsOf(described, at)
+  return { id: text((value as Body).id, `${param}.id`), name, arguments: args }
 }
 
 /** The content of a message: a text, or parts of these types, each of which is a line or several. */

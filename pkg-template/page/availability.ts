@@ -1,5 +1,6 @@
 // Finds out whether a model can run here. It is TypeScript, so that a page can call it before it
-// downloads the compiled crate.
+// downloads the compiled crate. Fetched when it is asked.
+import { isBrowser, NO_BROWSER } from './browser.js'
 import type { Availability } from '../types.js'
 
 interface Adapter {
@@ -21,12 +22,6 @@ interface AdapterInfo {
 interface Gpu {
   requestAdapter(options?: object): Promise<Adapter | null>
 }
-
-/** Whether this is a page or a worker of one, and not, for example, Node. */
-export const isBrowser = (): boolean => globalThis.isSecureContext !== undefined
-
-/** The reason why nothing can run outside a browser. */
-export const NO_BROWSER = 'this is not a browser, and has no WebGPU'
 
 /** The names of adapters that are CPUs. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i

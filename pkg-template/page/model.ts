@@ -1,7 +1,7 @@
 // For apps whose TypeScript library is older than `await using`:
 /// <reference lib="esnext.disposable" preserve="true" />
 import { abortOf, unlessAborted } from './abort.js'
-import { availability, isBrowser, NO_BROWSER } from './availability.js'
+import { isBrowser, NO_BROWSER } from './browser.js'
 import type { ModelCache } from './cache.js'
 import { Chat, DEFAULTS } from './chat.js'
 import type { ChatModel } from './chat.js'
@@ -79,11 +79,15 @@ export class BitNet {
   }
 
   /**
-   * Finds out whether a model can run here, without loading anything. It never rejects. Without
-   * WebGPU, as in Node, it says so.
+   * Finds out whether a model can run here, without loading a model. It never rejects. Without
+   * WebGPU, as in Node, it says so, and if its script cannot be fetched, too.
    */
-  static availability(): Promise<Availability> {
-    return availability()
+  static async availability(): Promise<Availability> {
+    try {
+      return await (await fetched(() => import('./availability.js'))).availability()
+    } catch (error) {
+      return { available: false, reason: (error as Error).message, features: [], limits: {}, software: false }
+    }
   }
 
   /** The version of this package. */

@@ -5,6 +5,7 @@ import { afterEach, test } from 'node:test'
 
 const { SharedModel } = await import(new URL('../../pkg/widget/model.js', import.meta.url))
 const { BitNet } = await import(new URL('../../pkg/page/model.js', import.meta.url))
+const { cache } = await import(new URL('../../pkg/page/cache.js', import.meta.url))
 
 const { fetch } = globalThis
 const { load } = BitNet
@@ -59,7 +60,6 @@ test('more files than a model can have are not asked for, nor is a file that onl
 
 test('if the length of a model is stored, its server is not asked', async () => {
   const asked = serve({})
-  const { cache } = BitNet
   const { list } = cache
   const url = 'https://example.com/i.gguf'
   cache.list = async () => [{ url, bytes: 300, total: 1000, complete: false }]
@@ -74,7 +74,6 @@ test('if the length of a model is stored, its server is not asked', async () => 
 test('of two stored versions the whole one counts, and none leaves less than nothing to download', async () => {
   serve({ 'j.gguf': '400' })
   const url = 'https://example.com/j.gguf'
-  const { cache } = BitNet
   const { list } = cache
   const [begun, whole] = [{ url, bytes: 500, total: 600, complete: false }, { url, bytes: 300, total: 300, complete: true }]
   const listed = async models => {
@@ -127,7 +126,6 @@ test('who waits for a load that others began learns how far it is', async () => 
 test('until a download is allowed, only what is stored is loaded; another file that is stored counts as missing', async () => {
   serve({ 'f.gguf': '20' })
   const url = 'https://example.com/f.gguf'
-  const { cache } = BitNet
   const { list } = cache
   cache.list = async () => [{ url, bytes: 10, total: 10, complete: true }]
   const modes = []
@@ -159,7 +157,6 @@ test('until a download is allowed, only what is stored is loaded; another file t
 
 test('where storage is blocked, all is to be downloaded', async () => {
   serve({ 'd.gguf': '1000' })
-  const { cache } = BitNet
   const { list } = cache
   cache.list = () => Promise.reject(new Error('storage'))
   try {

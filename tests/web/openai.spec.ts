@@ -281,7 +281,7 @@ test('responses call tools, and go on with their results', async ({ shared: page
     const first = await stream.finalResponse()
     const [call] = first.output
     if (call?.type !== 'function_call') throw new Error('no call')
-    input.push(...first.output, { type: 'function_call_output', call_id: call.call_id, output: 'It is far.' })
+    input.push(call, { type: 'function_call_output', call_id: call.call_id, output: 'It is far.' })
     const second = await client.responses.create({ ...asked, input, max_output_tokens: 6 })
     return { said, call, status: first.status, calls: first.output.length, prompt: first.usage!, then: second.usage!.input_tokens_details.cached_tokens }
   })

@@ -226,7 +226,7 @@ test("an error of the page's onProgress is the page's, and the load goes on", as
 })
 
 test('a script of the package that cannot be fetched is an error of the package, with its cause', async ({ page, context }) => {
-  await context.route('**/pkg/{openai/server,page/summarize}.js', route => route.abort())
+  await context.route('**/pkg/{openai/server,page/availability,page/cache,page/summarize}.js', route => route.abort())
   await page.goto('/tests/web/harness.html')
   await page.waitForFunction(() => window.tritloom)
   const found = await page.evaluate(async url => {
@@ -234,10 +234,13 @@ test('a script of the package that cannot be fetched is an error of the package,
     const model = await BitNet.load(url)
     const told = (work: Promise<unknown>) => work.then(() => 'none', error =>
       [error instanceof BitNetError, error.code, error.cause instanceof TypeError])
-    return Promise.all([
+    const failures = await Promise.all([
       told(model.chat.completions.create({ messages: [{ role: 'user', content: 'Hi' }] })), told(model.summarize('A text.').text()),
-      told(model.fetch('/v1/models'))
+      told(model.fetch('/v1/models')), told(BitNet.cache.list())
     ])
+    return { failures, availability: await BitNet.availability() }
   }, RANDOM_MODEL)
-  expect(found).toEqual(Array(3).fill([true, 'network', true]))
+  expect(found.failures).toEqual(Array(4).fill([true, 'network', true]))
+  // This one never rejects.
+  expect(found.availability).toMatchObject({ available: false, reason: expect.stringMatching(/script.*could not be loaded/) })
 })
