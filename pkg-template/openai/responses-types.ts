@@ -150,7 +150,7 @@ export interface ResponseFunctionCall {
   type: 'function_call'
   /** If it is `incomplete`, `arguments` is only the beginning. */
   status: ResponseItemStatus
-  /** What its result refers to. */
+  /** The id by which its result names it. */
   call_id: string
   name: string
   /** JSON. */

@@ -39,7 +39,7 @@ impl Input {
         Self::messages_or_ids(tokenizer, "prompt", input)
     }
 
-    /// What is asked of the model, if it may call the tools of `calling`.
+    /// The prompt for the model, which may call the tools of `calling`.
     pub(super) fn prompt(self, thinking: Option<bool>, calling: Option<Calling>) -> Result<Prompt> {
         let tools = calling.map(|calling| calling.tools);
         match self {

@@ -123,14 +123,14 @@ fn describe(format: &'static CallFormat, vocabulary: &Rc<Vocabulary>, input: &[u
         Ok(tools) => Rc::new(tools),
         Err(error) => return assert_named(&error),
     };
-    // What is saved with a chat is what was given.
+    // A chat is saved with the tools that were given.
     assert_eq!(Tools::read(&tools.written()).unwrap().written(), tools.written());
     let choice = match choice {
         "a" => ToolChoice::Auto,
         "n" => ToolChoice::Named("a".into()),
         _ => ToolChoice::Required,
     };
-    let parallel = input.len() % 2 == 0;
+    let parallel = input.len().is_multiple_of(2);
     let calls = match tools.grammar(format, &choice, parallel) {
         Ok(calls) => calls,
         Err(error) => return assert_named(&error),
@@ -180,7 +180,7 @@ fn read_calls(format: &'static CallFormat, tools: &Rc<Tools>, input: &[u8]) {
     let mut state = u32::from(*seed);
     while !rest.is_empty() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let most = if seed % 2 == 0 { 3 } else { 24 };
+        let most = if seed.is_multiple_of(2) { 3 } else { 24 };
         let len = rest.ceil_char_boundary((state >> 16) as usize % most);
         let (part, more) = rest.split_at(len);
         parts.push(part);
