@@ -138,7 +138,7 @@ function add(before: Message[], value: unknown, param: string): void {
     case 'reasoning':
       return
     case 'message':
-      return void before.push(messageOf(value, param))
+      return addMessage(before, messageOf(value, param))
     case 'function_call':
       return addCall(before, { id: callId(value, param), name: functionName(value, param), arguments: argumentsOf(value, param) })
     case 'function_call_output':
@@ -155,6 +155,13 @@ function messageOf(value: Body, param: string): Message {
 }
 
 const callId = (value: Body, param: string): string => text(required(value, 'call_id', param), `${param}.call_id`)
+
+/** Adds a message. If calls of the assistant wait for their results, a text of its own belongs to them. */
+function addMessage(before: Message[], message: Message): void {
+  const last = before.at(-1)
+  if (last?.toolCalls && message.role === 'assistant') last.content += message.content
+  else before.push(message)
+}
 
 /** Adds a call. The message before it and the calls after that are one answer. */
 function addCall(before: Message[], call: ToolCall): void {

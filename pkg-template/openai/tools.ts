@@ -22,8 +22,8 @@ export const toolReaders = (field?: string): Readers => ({
 })
 
 /**
- * Takes tools out of the options that the model may not call. Refuses a choice without tools, and tools beside
- * the format of the text that the parameter `format` has asked for.
+ * Takes tools out of the options that the model may not call. Refuses a choice that is none of them, and tools
+ * beside the format of the text that the parameter `format` has asked for.
  */
 export function checkTools(options: GenerateOptions, format: string): void {
   const { tools, toolChoice, responseFormat } = options
@@ -34,8 +34,12 @@ export function checkTools(options: GenerateOptions, format: string): void {
       throw new RequestError(why, 'invalid_value', 'tool_choice')
     }
     for (const name of ['tools', 'toolChoice', 'parallelToolCalls'] as const) delete options[name]
-  } else if (responseFormat) {
-    throw unsupported(format, undefined, 'it cannot be given together with \'tools\'.')
+    return
+  }
+  if (responseFormat) throw unsupported(format, undefined, 'it cannot be given together with \'tools\'.')
+  if (typeof toolChoice === 'object' && !tools.some(({ name }) => name === toolChoice.name)) {
+    const why = `Invalid 'tool_choice': there is no tool '${toolChoice.name}'.`
+    throw new RequestError(why, 'invalid_value', 'tool_choice')
   }
 }
 

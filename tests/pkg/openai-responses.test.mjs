@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { zodResponseFormat, zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
+import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
 import { ENDLESS, load, modelOf, post, refuses, stopped } from './answerer.mjs'
 
@@ -306,6 +306,26 @@ test('a loop of two steps: the calls and their results are the next input', asyn
     { role: 'user', content: 'And?' }
   ])
   assert.equal(model.asked[1].options.tools[0].name, 'lookup')
+  // Texts around a call are one with it, as they are in chat completions.
+  const around = [{ role: 'assistant', content: 'So.' }, calls[0], { role: 'assistant', content: ' Well.' }, results[0], { role: 'assistant', content: 'Far.' }]
+  await client.responses.create({ model: 'any', input: [...input, ...around], tools })
+  assert.deepEqual(model.asked[2].input.slice(1), [
+    { role: 'assistant', content: 'So. Well.', toolCalls: toolCalls.slice(0, 1) },
+    { role: 'tool', content: 'far', toolCallId: 'call_0' }, { role: 'assistant', content: 'Far.' }
+  ])
+})
+
+test('the client parses the calls of chat completions by a schema of zod', async () => {
+  const model = modelOf(callOf(0, 'lookup', '{"word":"a"}'), { finishReason: 'tool-calls' })
+  const tools = [zodFunction({ name: 'lookup', parameters: z.object({ word: z.string() }) })]
+  const asked = { model: 'any', tools, tool_choice: { type: 'function', function: { name: 'lookup' } } }
+  const client = clientOf(model)
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const { choices: [{ message }] } = await client.chat.completions.parse({ ...asked, messages })
+  assert.deepEqual(message.tool_calls[0].function.parsed_arguments, { word: 'a' })
+  const final = await client.chat.completions.stream({ ...asked, messages }).finalChatCompletion()
+  assert.deepEqual(final.choices[0].message.tool_calls[0].function.parsed_arguments, { word: 'a' })
+  assert.deepEqual(model.asked[0].options.tools[0].parameters.required, ['word'])
 })
 
 test('wrong tools, calls and results are refused, each by its name', async () => {
@@ -322,6 +342,7 @@ test('wrong tools, calls and results are refused, each by its name', async () =>
   refuses(() => read({ tools, tool_choice: 'some' }), 'invalid_value', 'tool_choice')
   refuses(() => read({ tools, tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [] } }), 'unsupported_value', 'tool_choice.type')
   refuses(() => read({ tool_choice: 'required' }), 'invalid_value', 'tool_choice')
+  refuses(() => read({ tools, tool_choice: { type: 'function', name: 'other' } }), 'invalid_value', 'tool_choice')
   refuses(() => read({ tools, parallel_tool_calls: 'no' }), 'invalid_type', 'parallel_tool_calls')
   refuses(() => read({ tools, text: { format: { type: 'json_object' } } }), 'unsupported_parameter', 'text.format')
 

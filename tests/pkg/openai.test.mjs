@@ -129,6 +129,7 @@ test('tools, calls and results', () => {
   refuses(() => chat({ tools, tool_choice: 'some' }), 'invalid_value', 'tool_choice')
   refuses(() => chat({ tools, tool_choice: { type: 'allowed_tools' } }), 'unsupported_value', 'tool_choice.type')
   refuses(() => chat({ tool_choice: 'required' }), 'invalid_value', 'tool_choice')
+  refuses(() => chat({ tools, tool_choice: { type: 'function', function: { name: 'h' } } }), 'invalid_value', 'tool_choice')
   refuses(() => chat({ tools, parallel_tool_calls: 'no' }), 'invalid_type', 'parallel_tool_calls')
   refuses(() => chat({ tools, response_format: { type: 'json_object' } }), 'unsupported_parameter', 'response_format')
 })
