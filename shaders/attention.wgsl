@@ -67,7 +67,7 @@ fn value(position: u32, head_kv: u32, pair: u32) -> vec2f {
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_head = group.x * HEADS;
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
-    let token = group.y;
+    let token = step.row + group.y;
     let split = group.z;
     let head = lane / TILE; // the number of the head within the workgroup
     // The position of the tile to score, and the pair of values to sum.

@@ -118,7 +118,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             for (var i = 0u; i < ROWS * SLICE / WORKGROUP; i++) {
                 let row = i * (WORKGROUP / SLICE) + lane / SLICE;
                 let of_token = min(first_token + row / HEADS, step.n_tokens - 1u);
-                let at = (of_token * N_HEAD + first_head + row % HEADS) * QUADS
+                let at = ((step.row + of_token) * N_HEAD + first_head + row % HEADS) * QUADS
                     + min(quad, QUADS - 1u);
                 tile[in_tile(row, vector)] = select(vec4f(), queries[at], inside);
             }
@@ -256,7 +256,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let row = my_row + 8u * i;
         let of_token = first_token + row / HEADS;
         if row < TOKENS * HEADS && of_token < step.n_tokens {
-            let out = (of_token * step.n_splits + split) * N_HEAD + first_head + row % HEADS;
+            let out = ((step.row + of_token) * step.n_splits + split) * N_HEAD + first_head + row % HEADS;
             let at = out * QUADS + first_quad + my_quad;
             if my_quad < V_QUADS {
                 partial_sums[at] = low[i];
@@ -267,7 +267,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     if lane < TOKENS * HEADS && token < step.n_tokens && first_quad == 0u {
-        partial_max_total[(token * step.n_splits + split) * N_HEAD + first_head + lane % HEADS] =
-            vec2f(largest, total);
+        let out = ((step.row + token) * step.n_splits + split) * N_HEAD + first_head;
+        partial_max_total[out + lane % HEADS] = vec2f(largest, total);
     }
 }

@@ -15,7 +15,8 @@ const QUADS_EACH: u32 = (QUADS + WORKGROUP - 1u) / WORKGROUP; // quads of each l
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let head = group.y * (N_HEAD + 2u * N_HEAD_KV) + group.x;
+    let token = step.row + group.y;
+    let head = token * (N_HEAD + 2u * N_HEAD_KV) + group.x;
     for (var n = 0u; n < QUADS_EACH; n++) {
         let i = n * WORKGROUP + lane;
         if i < QUADS {
@@ -27,8 +28,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var n = 0u; n < PAIRS_EACH; n++) {
         let i = 2u * (n * WORKGROUP + lane);
         if i < HALF {
-            store_rotated(group.x, group.y, i, squares, rotation_of(group.x, group.y, i));
+            store_rotated(group.x, token, i, squares, rotation_of(group.x, token, i));
         }
     }
-    finish_head(lane, group.x, group.y);
+    finish_head(lane, group.x, token);
 }

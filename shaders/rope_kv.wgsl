@@ -15,7 +15,7 @@ const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // neighbourin
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let head = group.x;
-    let token = group.y;
+    let token = step.row + group.y;
     let first = (token * (N_HEAD + 2u * N_HEAD_KV) + head) * HALF; // counted in twos of values
     for (var n = 0u; n < PAIRS_EACH; n++) {
         let i = 2u * (n * WORKGROUP + lane);

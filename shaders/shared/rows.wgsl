@@ -6,6 +6,7 @@ fn row_of(token: u32) -> Row {
     if ROWS {
         return step.rows[token];
     }
-    return Row(step.pos + token, step.first, step.split_len, step.token + token);
+    let nth = token - step.row;
+    return Row(step.pos + nth, step.first, step.split_len, step.token + nth);
 }
 

@@ -6,7 +6,7 @@ struct Step {
     split_len: u32, // positions in one split
     first: u32,     // where the sequence's positions begin in the buffers of the cache
     token: u32,     // index of the first token's id
-    row: u32,       // in a batch: the row from which a token is chosen
+    row: u32,       // the row of the first token in buffers that have a row for each token
     uncertain: u32, // how many tokens before the first one may still leave the sequence
     rows: array<Row, 14>, // one for each token, if they are few
 }

@@ -48,6 +48,9 @@ pub struct Seat {
     pub pos: usize,
 }
 
+/// The most spans of a pass.
+pub const MAX_SPANS: usize = 64;
+
 /// Tokens of one sequence in a pass of several sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
@@ -129,12 +132,15 @@ impl Tap {
 impl Span<'_> {
     /// Checks the spans of a pass that takes at most `most` tokens.
     ///
-    /// Errors: `bad-option` if a span has no token, if there is no span, or if they have more than
-    /// `most` tokens together.
+    /// Errors: `bad-option` if a span has no token, if there is no span, or if there are more than
+    /// [`MAX_SPANS`] of them or more than `most` tokens in all of them.
     pub fn check_all(spans: &[Span<'_>], most: usize) -> Result<()> {
         let bad = |why| Err(Error::BadOption { name: "pass".into(), why });
         if spans.iter().any(|span| span.ids.is_empty()) {
             return bad("a span has no token".into());
+        }
+        if spans.len() > MAX_SPANS {
+            return bad(format!("{} spans, not 1 to {MAX_SPANS}", spans.len()));
         }
         match spans.iter().map(|span| span.ids.len()).sum() {
             n if (1..=most).contains(&n) => Ok(()),
@@ -341,7 +347,8 @@ pub trait Compute: Steps {
     fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>>;
 
     /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its
-    /// own range of the KV cache, as it would alone.
+    /// own range of the KV cache. If there are at most [`Traits::slots`] tokens, this gives the bits of
+    /// single steps; else, those of a [`Compute::prefill`] of each span.
     ///
     /// If [`Span::check_all`] refuses the spans, the result is its error.
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()>;

@@ -5,34 +5,30 @@ use super::weights::{Vocabulary, Weights};
 use crate::gpu::{Buffer, Extent, Plan, Recorder};
 use crate::kernels::{DenseType, Packed, Product, Stream};
 
-/// Where the residual stream of few tokens goes after all blocks.
-#[derive(Clone, Copy)]
-pub(super) enum Head {
-    /// Through the LM head, to the logits after each token.
-    Logits,
-    /// Through the last norm alone, to the hidden state of each token.
-    Hidden,
-}
-
-/// From the residual stream of few tokens to the values of a head, for each of them.
-pub(super) fn of_few(p: &mut Recorder, weights: &Weights, state: &State, head: Head) -> Plan {
+/// From the residual stream of few tokens to the logits after each.
+pub(super) fn logits_of_few(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
     let State { x, few_last, few_logits, last_q, .. } = state;
     let norm = &weights.output_norm;
-    match (head, weights.lm_head(), last_q) {
-        (Head::Hidden, ..) => p.rms_norm_of_all(x, norm, few_last),
-        (Head::Logits, Vocabulary::Dense(w), _) => {
+    match (weights.lm_head(), last_q) {
+        (Vocabulary::Dense(w), _) => {
             p.rms_norm_of_all(x, norm, few_last);
             p.gemm_lm_head(w, few_last, few_logits);
         }
-        (Head::Logits, Vocabulary::Packed(w), None) => {
+        (Vocabulary::Packed(w), None) => {
             p.rms_norm_of_all(x, norm, few_last);
             p.gemv_packed_floats(w, few_last, few_logits, Product::Store, true);
         }
-        (Head::Logits, Vocabulary::Packed(w), Some(q)) => {
+        (Vocabulary::Packed(w), Some(q)) => {
             p.rms_norm_quantize_groups(x, norm, q);
             p.gemv_packed(w, q, few_logits, Product::Store, true);
         }
     }
+    p.finish()
+}
+
+/// From the residual stream of any number of tokens to the hidden state of each.
+pub(super) fn hidden(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
+    p.rms_norm_of_all(&state.x, &weights.output_norm, &state.hidden);
     p.finish()
 }
 

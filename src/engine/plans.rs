@@ -2,7 +2,7 @@
 
 use super::block::Width;
 use super::forward;
-use super::head::{self, Head};
+use super::head;
 use super::lm_head::Candidates;
 use super::stages::SlotPlans;
 use super::state::State;
@@ -14,7 +14,8 @@ use crate::model::Config;
 /// for a hidden state: see [`SlotPlans`]. A draft pass runs `few`, `few_logits`, `best_of_each`
 /// and, if asked, `logprobs_each`. A step of several sequences runs `few` and `few_logits`; then,
 /// for each sequence, `take_logits` and its slot's plans for logits. A pass that scores tokens runs
-/// `few`, `few_logits` and `scores`; one that reads hidden states runs `few` and `few_hidden`.
+/// `few`, `few_logits` and `scores`; one that reads hidden states runs `few` and `hidden`.
+/// Passes of more tokens run `short` or `prefill` in place of `few`.
 pub(super) struct Plans {
     /// One token through the layers.
     pub(super) decode: Plan,
@@ -26,8 +27,8 @@ pub(super) struct Plans {
     pub(super) few: Plan,
     /// From the residual stream of few tokens to the logits after each.
     pub(super) few_logits: Plan,
-    /// From the same to the hidden state of each.
-    pub(super) few_hidden: Plan,
+    /// From the residual stream of any number of tokens to the hidden state of each.
+    pub(super) hidden: Plan,
     /// From the logits after few tokens to the log-probabilities of known tokens.
     pub(super) scores: Plan,
     /// Copies the logits after one of few tokens.
@@ -53,8 +54,8 @@ impl Plans {
             decode: forward::layers(recorder, config, weights, state, Width::One),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
             few: forward::layers(recorder, config, weights, state, Width::Few),
-            few_logits: head::of_few(recorder, weights, state, Head::Logits),
-            few_hidden: head::of_few(recorder, weights, state, Head::Hidden),
+            few_logits: head::logits_of_few(recorder, weights, state),
+            hidden: head::hidden(recorder, weights, state),
             take_logits: head::take_logits(recorder, state),
             scores: head::scores(recorder, state),
             logits: head::logits(recorder, weights, state),
@@ -67,10 +68,10 @@ impl Plans {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { decode, short, prefill, few, few_logits, few_hidden, .. } = self;
+        let Self { decode, short, prefill, few, few_logits, hidden, .. } = self;
         let Self { take_logits, scores, logits, slots, .. } = self;
         let slots = slots.iter().flat_map(SlotPlans::all);
-        [decode, short, prefill, few, few_logits, few_hidden, take_logits, logits, scores]
+        [decode, short, prefill, few, few_logits, hidden, take_logits, logits, scores]
             .into_iter()
             .chain(slots)
     }

@@ -2,7 +2,7 @@
 
 use super::kv_cache::Cache;
 use super::weights::Weights;
-use crate::compute::EngineOptions;
+use crate::compute::{EngineOptions, MAX_SPANS};
 use crate::error::{Error, Result};
 use crate::gpu::MAX_BATCH_STEPS;
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
@@ -79,7 +79,7 @@ pub(super) enum Activations {
 
 /// The buffers that the plans read and write.
 ///
-/// `qkv`, the sums of `partials`, `ff`, `few_logits`, `adjusted` and `adjusted_upper` share their
+/// `qkv`, the sums of `partials`, `ff`, `hidden`, `few_logits`, `adjusted` and `adjusted_upper` share their
 /// memory. Each is written after the one before it was read for the last time. In a step of several
 /// sequences `adjusted` overwrites the first row of `few_logits`, but by then that row was copied
 /// to `logits`.
@@ -117,6 +117,8 @@ pub(super) struct State {
     pub(super) partials: Partials,
     /// The gated activation `[chunk, n_ff]`.
     pub(super) ff: Buffer<f32>,
+    /// The hidden state of each token of a pass `[chunk, n_embd]`.
+    pub(super) hidden: Buffer<f32>,
     /// The gated activation, as the input of down.
     pub(super) ff_h: Activations,
     /// The residual stream of one token as the input of the next product, if all matrices suit the
@@ -244,8 +246,9 @@ impl State {
         let a = allocation;
         let n_qkv = n_qkv(config);
         let of_vocab = few.max(ADJUSTED_WORDS) * n_vocab;
-        let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, of_vocab];
-        let scratch = a.buffer::<f32>("scratch", scratch.into_iter().max().unwrap_or(0));
+        let scratch = [n_qkv, n_ff, n_embd].map(|len| chunk * len);
+        let scratch = scratch.into_iter().chain([splits * n_q, of_vocab]);
+        let scratch = a.buffer::<f32>("scratch", scratch.max().unwrap_or(0));
         let n_slots = few.max(1);
         let tokens = a.buffer("tokens", (n_slots + 1) * SLOT_WORDS + chunk);
         let sampled = a.buffer("sampled", n_slots * SLOT_WORDS);
@@ -259,7 +262,7 @@ impl State {
             max_splits,
             max_prefill_splits,
             step: a
-                .buffer("step", MAX_BATCH_STEPS * (1 + FEW))
+                .buffer("step", (MAX_BATCH_STEPS * (1 + FEW)).max(1 + MAX_SPANS))
                 .using(Used::Fixed(size_of::<Step>() as u64)),
             tokens: tokens.using(Used::Tokens(4)),
             x: a.buffer("x", chunk * n_embd).using(rows(n_embd)),
@@ -274,6 +277,7 @@ impl State {
                     .using(split(2 * config.n_head)),
             },
             ff: scratch.first(chunk * n_ff).using(rows(n_ff)),
+            hidden: scratch.first(chunk * n_embd).using(rows(n_embd)),
             ff_h: Activations::allocate(a, "ff_h", inputs.blocks, [chunk, n_ff]),
             stream: inputs
                 .stream

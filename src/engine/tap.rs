@@ -5,7 +5,7 @@ use super::forward;
 use super::on_gpu::Engine;
 use crate::compute::{Site, Span, Tap};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Plan, Readback, Recorder};
+use crate::gpu::{Buffer, Plan, Readback, Recorder, Step};
 use crate::model::Config;
 
 impl Engine {
@@ -61,30 +61,26 @@ impl Engine {
         tap: Tap,
     ) -> Result<Readback<f32>> {
         let Self { gpu, plans, state, config, .. } = self;
-        Span::check_all(spans, self.slots())?;
+        Span::check_all(spans, self.max_pass())?;
         tap.check(config, spans, chosen)?;
-        let step = self.write_pass(spans)?;
         let row = tap.width(config);
         Ok(match tap {
-            Tap::Product(block, Site::Down) => {
-                let blocks = plans.few.segments(0..block + 1);
-                gpu.run_and_read_rows(&[&blocks], &step, &state.x, row, chosen)
-            }
             Tap::Product(block, site) => {
-                let last = self.block_as_far_as(Width::Few, block, site);
-                let before = plans.few.segments(0..block);
-                let values = self.values(site);
-                gpu.run_and_read_rows(&[&before, &last], &step, values, row, chosen)
+                self.run_pass(spans, Some((block, site)));
+                gpu.run_and_read_rows(&[], &Step::default(), self.values(site), row, chosen)
             }
             Tap::Hidden => {
-                let plans = [&plans.few, &plans.few_hidden];
-                gpu.run_and_read_rows(&plans, &step, &state.few_last, row, chosen)
+                self.run_pass(spans, None);
+                let n_tokens = spans.iter().map(|span| span.ids.len() as u32).sum();
+                let step = Step { n_tokens, ..Step::default() };
+                gpu.write(&state.step, 0, &[step]);
+                gpu.run_and_read_rows(&[&plans.hidden], &step, &state.hidden, row, chosen)
             }
         })
     }
 
     /// Records a block alone, up to the product of `site`.
-    fn block_as_far_as(&self, width: Width, block: usize, site: Site) -> Plan {
+    pub(super) fn block_as_far_as(&self, width: Width, block: usize, site: Site) -> Plan {
         let Self { gpu, config, weights, state, .. } = self;
         let mut recorder = Recorder::new(gpu, &state.step);
         let mut blocks = Blocks::new(&recorder, config, weights, state, width);

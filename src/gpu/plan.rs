@@ -27,7 +27,8 @@ pub struct Step {
     pub first: u32,
     /// The index of the first token's id.
     pub token: u32,
-    /// In a batch: the row from which a token is chosen.
+    /// The row of its first token in the buffers with a row for each token. It is 0, but for a span of
+    /// a pass, and where a token of a batch is chosen.
     pub row: u32,
     /// In a draft pass: how many tokens right before its own, in the buffer of ids, may still leave
     /// the sequence. They are drafts too, and the pass that checks them is still in flight.
@@ -106,6 +107,8 @@ pub(super) struct Dispatch {
     bind_group: wgpu::BindGroup,
     /// Whether the bind group includes the step.
     stepped: bool,
+    /// Whether a pass of several spans runs it for each of them.
+    for_each_span: bool,
     used: Vec<(Access, Used)>,
     pub(super) label: String,
 }
@@ -301,7 +304,23 @@ impl<'gpu> Recorder<'gpu> {
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
         let way = Way { pipeline, workgroups };
-        self.open.push(Dispatch { way, instead: Vec::new(), bind_group, stepped, used, label });
+        self.open.push(Dispatch {
+            way,
+            instead: Vec::new(),
+            bind_group,
+            stepped,
+            for_each_span: false,
+            used,
+            label,
+        });
+    }
+
+    /// Makes a pass of several spans run the last dispatch for each of them, because its kernel takes
+    /// tokens that follow each other in one sequence.
+    pub fn for_each_span(&mut self) {
+        if let Some(last) = self.open.last_mut() {
+            last.for_each_span = true;
+        }
     }
 
     /// Gives the last dispatch, which is of `kernel`, another way for the steps that `is_taken`
@@ -325,6 +344,24 @@ impl Gpu {
     pub fn run(&self, plans: &[&Plan], step: &Step) {
         let mut encoder = self.device.create_command_encoder(&Default::default());
         self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
+        self.queue.submit([encoder.finish()]);
+    }
+
+    /// Runs plans of tokens of several sequences. The first step is that of all tokens; after it comes a
+    /// step for each span. They have been written to the buffer of steps, in this order.
+    pub fn run_spans(&self, plans: &[Plan], steps: &[Step]) {
+        let Some((all, spans)) = steps.split_first() else { return };
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        for dispatch in plans.iter().flat_map(Plan::dispatches) {
+            if dispatch.for_each_span {
+                let spans = (1..).zip(spans);
+                spans.for_each(|(index, span)| dispatch.encode(&mut pass, span, index));
+            } else {
+                dispatch.encode(&mut pass, all, 0);
+            }
+        }
+        drop(pass);
         self.queue.submit([encoder.finish()]);
     }
 

@@ -145,5 +145,8 @@ impl Recorder<'_> {
             &[q, keys, values, &out.sums, &out.max_total],
             [Extent::Fixed((shape.n_head / heads) as u32), Extent::Tokens(1), Extent::Splits],
         );
+        if !rows {
+            self.for_each_span();
+        }
     }
 }

@@ -64,5 +64,6 @@ impl Recorder<'_> {
                 Extent::Splits,
             ],
         );
+        self.for_each_span();
     }
 }

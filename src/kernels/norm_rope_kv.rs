@@ -58,5 +58,8 @@ impl Recorder<'_> {
             &[qkv, &norms.weight, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );
+        if !rows {
+            self.for_each_span();
+        }
     }
 }

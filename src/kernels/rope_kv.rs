@@ -50,5 +50,8 @@ impl Recorder<'_> {
             &[qkv, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );
+        if !rows {
+            self.for_each_span();
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::caches::{CacheId, Wanted};
 use super::loaded::Session;
 use super::room::MAX_SHARED;
-use crate::compute::Span;
+use crate::compute::{MAX_SPANS, Span};
 use crate::error::{Error, Result};
 
 /// The most texts that are scored together.
@@ -107,7 +107,7 @@ impl Session {
             let (mut spans, mut of, mut room) = (Vec::new(), Vec::new(), self.traits.pass);
             for (n, text) in &mut rest {
                 let tokens = (text.ids.len() - 1).min(room);
-                if tokens > 0 {
+                if tokens > 0 && spans.len() < MAX_SPANS {
                     let Unscored { first, pos, ids } = *text;
                     let next = ids.get(tokens).copied();
                     spans.push(Span { first, pos, ids: &ids[..tokens], next });

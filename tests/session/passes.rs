@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use tritloom::compute::{Compute, Site, Span, Tap};
+use tritloom::compute::{Compute, MAX_SPANS, Site, Span, Tap};
 use tritloom::native::block_on;
 use tritloom::sampling::Logprobs;
 use tritloom::session::Session;
@@ -49,6 +49,68 @@ fn each_sequence_of_a_pass_gets_what_it_gets_alone() {
     for found in &all[1..] {
         let off = found.iter().zip(&all[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(off < 0.6, "{off}: {found:?}, not {:?}", all[0]);
+    }
+}
+
+/// More tokens than there are slots, for either kernel of prompts. The beginning of one sequence is in the
+/// cache, another has a single token, and what follows each is as after a prompt of its own.
+#[test]
+fn a_pass_of_many_tokens_computes_what_prompts_compute() {
+    let ids = noise(120);
+    // Kernels of one token and of several add floats in another order. Where inputs are rounded to int8,
+    // that may tip one.
+    let models = [("qwen3-q2_0.gguf", 2e-3), ("bitnet-i2_s.gguf", 0.3)];
+    let of_models = models.iter().flat_map(|model| [9, 50].map(|more| (model, more)));
+    for (&(model, allowed), more) in of_models {
+        let model = fs::read(path("tests/data/models").join(model)).unwrap();
+        for setup in [Setup::exact(), Setup::exact().like_a_card()] {
+            let (session, alone) = (setup.load(&model).unwrap(), setup.load(&model).unwrap());
+            let compute = session.compute();
+            compute.use_cache(0);
+            block_on(compute.prefill(&ids[..10], 0, 10).take()).unwrap();
+            let spans = [
+                Span { first: 0, pos: 10, ids: &ids[10..10 + more], next: Some(7) },
+                Span { first: 90, pos: 0, ids: &ids[40..47], next: Some(8) },
+                Span { first: 110, pos: 0, ids: &ids[50..51], next: Some(9) },
+            ];
+            let tapped = [5, more + 3, more + 7].map(|token| {
+                let hidden = block_on(compute.tap(&spans, &[token], Tap::Hidden).take()).unwrap();
+                let product = Tap::Product(1, Site::GateUp);
+                let product = block_on(compute.tap(&spans, &[token], product).take()).unwrap();
+                [hidden, product].concat()
+            });
+            let scores = scores(compute, &spans);
+            assert_eq!(scores.iter().map(Vec::len).collect::<Vec<_>>(), [more, 7, 1]);
+            for (n, &Span { first, pos, ids: span, next }) in spans.iter().enumerate() {
+                let prompt = [if pos > 0 { &ids[..pos] } else { &[] }, span].concat();
+                compute.use_cache(first);
+                let found = block_on(compute.prefill_and_read(&[3], prompt.len()).take()).unwrap();
+                let alone = alone.compute();
+                let after =
+                    |ids: &[u32], pos| block_on(alone.prefill_and_read(ids, pos).take()).unwrap();
+                let last = after(&prompt, 0);
+                let expected = after(&[3], prompt.len());
+                let off = largest_difference(&found, &expected);
+                assert!(off < allowed, "{n} of {more}: {off}");
+                let expected = Logprobs::new(&last, next.unwrap(), 0).logprob;
+                let found = *scores[n].last().unwrap();
+                assert!(
+                    (found - expected).abs() < allowed,
+                    "{n} of {more}: {found}, not {expected}"
+                );
+            }
+            // A token's values do not depend on the tokens beside it.
+            for (n, (span, token)) in [(0, 5), (1, 3), (2, 0)].into_iter().enumerate() {
+                let of =
+                    |tap| block_on(compute.tap(&spans[span..=span], &[token], tap).take()).unwrap();
+                let alone = [of(Tap::Hidden), of(Tap::Product(1, Site::GateUp))].concat();
+                for (found, expected) in tapped[n].iter().zip(&alone) {
+                    let off = largest_difference(found, expected);
+                    let greatest = expected.iter().fold(0.0_f32, |max, x| max.max(x.abs()));
+                    assert!(off < 0.05 * greatest, "{n} of {more}: {off} of {greatest}");
+                }
+            }
+        }
     }
 }
 
@@ -115,12 +177,20 @@ fn the_gpu_scores_as_the_reference_does() {
 
 #[test]
 fn a_pass_of_no_tokens_or_too_many_is_refused() {
-    let span = |ids| Span { first: 0, pos: 0, ids, next: None };
-    let ids = [1; 9];
-    let refused = [vec![], vec![span(&[])], vec![span(&ids[..1]), span(&[])], vec![span(&ids)]];
+    fn span(ids: &[u32]) -> Span<'_> {
+        Span { first: 0, pos: 0, ids, next: None }
+    }
     for setup in [Setup::default().on_reference(), Setup::default()] {
         let session = setup.small();
         let compute = session.compute();
+        let ids = vec![1; compute.traits().pass + 1];
+        let refused = [
+            vec![],
+            vec![span(&[])],
+            vec![span(&ids[..1]), span(&[])],
+            vec![span(&ids)],
+            vec![span(&ids[..1]); MAX_SPANS + 1],
+        ];
         for spans in &refused {
             assert_error(block_on(compute.pass(spans).take()), "bad-option", &["`pass`"]);
             assert_error(block_on(compute.score(spans).take()), "bad-option", &["`pass`"]);
