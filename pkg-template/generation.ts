@@ -57,7 +57,7 @@ export class Generation implements AsyncIterable<string> {
   /**
    * The whole answer, with its `prefix`, read as JSON, once it has ended. Ask for JSON with the option
    * `responseFormat`. Rejects with `incomplete` if `maxTokens`, a `stop` text or a reader that left has
-   * cut it off, and if it is no JSON.
+   * cut it off, if it has ended with calls of tools, and if it is no JSON.
    */
   async json<T = unknown>(): Promise<T> {
     const [text, stats] = [await this.text(), await this.stats]

@@ -137,7 +137,7 @@ export function contentOf(value: unknown, param: string, types: readonly unknown
   return value.map((part: unknown, index) => {
     const name = `${param}[${index}]`
     if (!isObject(part)) throw wrongType(name, 'an object', part)
-    if (!types.includes(part.type)) throw unsupported(`${name}.type`, String(part.type))
+    if (!types.includes(part.type)) throw unsupported(`${name}.type`, text(part.type, `${name}.type`))
     return text(part.text, `${name}.text`)
   }).join('\n')
 }

@@ -47,7 +47,7 @@ export function checkTools(options: GenerateOptions, format: string): void {
 export function functionOf(value: unknown, param: string, field?: string): Described {
   if (!isObject(value)) throw wrongType(param, 'an object', value)
   const type = required(value, 'type', param)
-  if (type !== 'function') throw unsupported(`${param}.type`, String(type))
+  if (type !== 'function') throw unsupported(`${param}.type`, text(type, `${param}.type`))
   const at = field ? `${param}.${field}` : param
   const described = field ? required(value, field, param) : value
   if (!isObject(described)) throw wrongType(at, 'an object', described)

@@ -346,7 +346,7 @@ export class Chat {
             toolCalls = await (await fetched(() => import('../values.js'))).callsOf(parts)
           }
           hasFailed = false
-          isEnded = stats.finishReason === 'stop' && !parts.length
+          isEnded = stats.finishReason === 'stop' && !parts.length && !stop.aborted
           return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats
         } finally {
           // A model may find that the beginning is the whole answer.

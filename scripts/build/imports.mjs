@@ -32,7 +32,9 @@ const shortened = names => {
     counts.set(short, count)
     return count === 1 ? short : `${short}_${count}`
   }
-  return new Map(Array.from(names, name => [name, shorter(name)]))
+  const all = new Map(Array.from(names, name => [name, shorter(name)]))
+  if (new Set(all.values()).size < all.size) throw new Stop('Two imports of the engine have the same short name.')
+  return all
 }
 
 const renamedIn = (wasm, names) => {

@@ -82,7 +82,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     // If the token sees nothing of this split, it is at most `start`.
     let end = min(row.pos + 1u, start + row.split_len);
     let quad = lane % QUADS;
-    let v_slot = lane / QUADS;
+    let v_team = lane / QUADS;
 
     // Every split runs the same number of tiles. A tile that begins after `end` adds nothing.
     let tiles = select((min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE, 1u, ONE_TILE);
@@ -106,7 +106,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         var values: array<vec4f, V_STEPS>;
         for (var i = 0u; i < V_STEPS; i++) {
-            let of_value = row.first + min(first + i * V_TEAMS + v_slot, end - 1u);
+            let of_value = row.first + min(first + i * V_TEAMS + v_team, end - 1u);
             values[i] = value(of_value, head_kv, quad);
         }
         if tile == 0u {
@@ -161,9 +161,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         sum1 *= shrink.y;
         workgroupBarrier();
         for (var i = 0u; i < V_STEPS; i++) {
-            let at = i * V_TEAMS + v_slot;
+            let at = i * V_TEAMS + v_team;
             let weight =
-                select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && v_slot < V_TEAMS);
+                select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && v_team < V_TEAMS);
             let v = value_of(values[i], quad, min(first + at, end - 1u) == row.pos);
             total += weight;
             sum0 += weight.x * v;
@@ -175,23 +175,23 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if HEADS > 1u {
         sums[WORKGROUP + lane] = sum1;
     }
-    if quad == 0u && v_slot < V_TEAMS {
-        weights[v_slot] = total; // the weights are no longer needed
+    if quad == 0u && v_team < V_TEAMS {
+        weights[v_team] = total; // the weights are no longer needed
     }
     workgroupBarrier();
     let head = (token * step.n_splits + split) * N_HEAD + first_head;
     if lane < HEADS * QUADS {
         let first_sum = lane / QUADS * WORKGROUP + lane % QUADS;
         var v = vec4f();
-        for (var v_slot = 0u; v_slot < V_TEAMS; v_slot++) {
-            v += sums[first_sum + v_slot * QUADS];
+        for (var v_team = 0u; v_team < V_TEAMS; v_team++) {
+            v += sums[first_sum + v_team * QUADS];
         }
         partial_sums[head * QUADS + lane] = v;
     }
     if lane < HEADS {
         var v = 0.0;
-        for (var v_slot = 0u; v_slot < V_TEAMS; v_slot++) {
-            v += weights[v_slot][lane];
+        for (var v_team = 0u; v_team < V_TEAMS; v_team++) {
+            v += weights[v_team][lane];
         }
         partial_max_total[head + lane] = vec2f(largest[lane], v);
     }

@@ -1,6 +1,6 @@
 // Where a token of the step is. The kernel's constant ROWS says whether the step has rows. If it
 // has, its few tokens may belong to several sequences. If not, its tokens follow each other in one
-// sequence.
+// sequence; only the order of the ids counts in the step of all spans of a pass.
 
 fn row_of(token: u32) -> Row {
     if ROWS {

@@ -348,7 +348,7 @@ pub trait Compute: Steps {
 
     /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its
     /// own range of the KV cache. If there are at most [`Traits::slots`] tokens, this gives the bits of
-    /// single steps; else, those of a [`Compute::prefill`] of each span.
+    /// single steps. Otherwise rounding may differ from that of a [`Compute::prefill`] of each span.
     ///
     /// If [`Span::check_all`] refuses the spans, the result is its error.
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()>;

@@ -68,7 +68,7 @@ impl Compute for Engine {
             n_ctx: self.n_ctx(),
             chunk: self.chunk(),
             slots: self.slots(),
-            pass: self.max_pass(),
+            pass: self.chunk(),
             depth: Depth {
                 max_batches: tuning.max_batches,
                 max_batch_steps: tuning.max_batch_steps,

@@ -1,7 +1,7 @@
 //! Passes of tokens of several sequences.
 //!
-//! A pass of at most [`Engine::slots`] tokens is one of rows: each token has its sequence and position in
-//! the step. A larger pass is a chunk of a prompt whose tokens belong to several sequences: the
+//! A pass of at most [`Engine::slots`] tokens is one of rows: each token has its sequence and position
+//! in the step. A larger pass is a chunk of a prompt whose tokens belong to several sequences: the
 //! products take all tokens at once, and the kernels that need a position run for each span.
 
 use super::block::{SHORT, Width};
@@ -40,18 +40,13 @@ impl Scored {
 }
 
 impl Engine {
-    /// The most tokens of [`Engine::pass`].
-    pub(super) fn max_pass(&self) -> usize {
-        self.chunk().max(self.slots())
-    }
-
     /// Puts tokens of several sequences through the layers, at most [`Engine::chunk`] together. Up to
-    /// [`Engine::slots`] tokens have the results of single steps, to the last bit. More have those of
-    /// [`Engine::prefill`].
+    /// [`Engine::slots`] tokens have the results of single steps, to the last bit. With more, rounding may
+    /// differ from that of [`Engine::prefill`].
     ///
     /// Errors: those of [`Span::check_all`].
     pub fn pass(&self, spans: &[Span<'_>]) -> Result<Readback<u32>> {
-        Span::check_all(spans, self.max_pass())?;
+        Span::check_all(spans, self.chunk())?;
         self.run_pass(spans, None);
         Ok(self.gpu.run_and_read(&[], &Step::default(), &self.state.sampled, 1))
     }
@@ -60,7 +55,7 @@ impl Engine {
     ///
     /// Errors: those of [`Span::check_all`].
     pub fn score(&self, spans: &[Span<'_>]) -> Result<Scored> {
-        Span::check_all(spans, self.max_pass())?;
+        Span::check_all(spans, self.chunk())?;
         self.run_pass(spans, None);
         // If the next token is not known, any token will do: its score is not used.
         let next: Vec<u32> = spans

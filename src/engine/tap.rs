@@ -61,7 +61,7 @@ impl Engine {
         tap: Tap,
     ) -> Result<Readback<f32>> {
         let Self { gpu, plans, state, config, .. } = self;
-        Span::check_all(spans, self.max_pass())?;
+        Span::check_all(spans, self.chunk())?;
         tap.check(config, spans, chosen)?;
         let row = tap.width(config);
         Ok(match tap {

@@ -142,7 +142,7 @@ const TYPE: &[u8] = b"TYPE";
 
 /// Writes a shader file to `bare` without its comments and indentation, until `bare` is full.
 /// Returns the length of the whole result. A page downloads every shader, so they should be short.
-/// The lines keep their numbers, because messages of front ends give them.
+/// Up to the first [`FOR_EACH`] lines keep their numbers, because messages of front ends give them.
 pub const fn strip(file: &str, bare: &mut [u8]) -> usize {
     let file = file.as_bytes();
     let mut marker = next_marker(file, 0);

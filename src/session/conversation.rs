@@ -105,9 +105,11 @@ impl Conversation {
         self.tools.as_ref()
     }
 
-    /// Reads the calls of the answer, if there are tools.
+    /// Reads the calls of the answer, if there are tools. An answer that was begun has none, because
+    /// nothing would hold the rest of a call to its schema.
     pub(super) fn calls(&self) -> Option<CallReader> {
-        self.tools.as_ref().map(|tools| CallReader::new(self.format, tools))
+        let tools = self.tools.as_ref().filter(|_| self.begun.is_none())?;
+        Some(CallReader::new(self.format, tools))
     }
 
     /// The prompt in which the answer to `messages` goes on that was generated after this one, up
@@ -165,14 +167,17 @@ impl Conversation {
         }
         text.marked.push(rest, false);
         text.begins = Some(Channel::Answer);
-        // Nothing would hold the rest of a call to its schema.
-        let (begun, tools) = (Some(begun.into()), None);
-        Some(Self { begun, text, prompt, tools, ..self.clone() })
+        Some(Self { begun: Some(begun.into()), text, prompt, ..self.clone() })
     }
 
     /// How many of the first `messages` this conversation also has.
     pub(super) fn shared_messages(&self, messages: &[Message]) -> usize {
         self.messages.iter().zip(messages).take_while(|(a, b)| a == b).count()
+    }
+
+    /// Whether `messages` begin with all messages of this conversation.
+    pub(super) fn is_continued_by(&self, messages: &[Message]) -> bool {
+        self.shared_messages(messages) == self.messages.len()
     }
 
     /// How the answer begins; `None` if the model decides.

@@ -302,7 +302,7 @@ impl Session {
     ) -> Result<(CacheId, usize)> {
         let bytes = bytes_per_position(&*self.engine) * len as u64;
         let copies = (MAX_COPIES / bytes.max(1)) as usize;
-        let mut lanes = most.min(self.traits.pass.min(MAX_SPANS)).min(1 + copies);
+        let mut lanes = most.min(self.pass_tokens().min(MAX_SPANS)).min(1 + copies);
         while lanes > 1 {
             let wanted = Wanted { least: lanes * len, most: lanes * len };
             // Passes are not worth an idle sequence.

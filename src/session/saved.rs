@@ -82,7 +82,8 @@ impl Session {
         self.caches.release_all();
         let messages = with_question(messages);
         // The next turn computes only what is new if it has the tools of the last one.
-        let tools = self.last(&messages).and_then(|(last, _)| last.tools());
+        let last = self.last(&messages).filter(|(last, _)| last.is_continued_by(&messages));
+        let tools = last.and_then(|(last, _)| last.tools());
         let next = self.conversation(&messages, None, tools, None)?;
         let (first, positions) = self.caches.holding(&next.prompt).unwrap_or_default();
         let head = Head {

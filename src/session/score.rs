@@ -93,6 +93,17 @@ impl Session {
         Ok(scores)
     }
 
+    /// The most tokens of a pass. It takes no longer than a chunk of a prompt. In a deterministic session
+    /// every pass has the bits of single steps, because how tokens are divided depends on the room in
+    /// the cache.
+    pub(super) fn pass_tokens(&self) -> usize {
+        let slots = self.traits.slots.min(self.traits.pass);
+        match self.chunks.grid() {
+            Some(_) => slots,
+            None => self.chunks.tokens().clamp(slots, self.traits.pass),
+        }
+    }
+
     /// The log-probability of each token of `texts` but the first, each after those before it, in
     /// passes that are as full as possible. Gives the number of passes too.
     pub(super) async fn score_spans(
@@ -104,7 +115,7 @@ impl Session {
         let mut passes = 0;
         loop {
             rest.retain(|(_, text)| text.ids.len() > 1);
-            let (mut spans, mut of, mut room) = (Vec::new(), Vec::new(), self.traits.pass);
+            let (mut spans, mut of, mut room) = (Vec::new(), Vec::new(), self.pass_tokens());
             for (n, text) in &mut rest {
                 let tokens = (text.ids.len() - 1).min(room);
                 if tokens > 0 && spans.len() < MAX_SPANS {

@@ -15,7 +15,7 @@ use crate::format::{follow, schema, vocabulary};
 use crate::run::{Input, Limits, assert_named, fuzz_for};
 use crate::support::{read, tiny};
 
-/// Tokens of an answer. What a call has around its arguments is put in at once.
+/// Tokens of an answer. The text of a call around its arguments is put in at once.
 const N_TOKENS: usize = 32;
 
 /// Parts of descriptions, whole and broken.

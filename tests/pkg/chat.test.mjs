@@ -53,6 +53,25 @@ test('the oldest turns slide out, the system message stays, and the turns after 
   assert.equal(await ask('again'), 0)
 })
 
+test('a stop that comes when the model has just ended changes nothing', async () => {
+  const { chat, model, ask } = chatOf(100)
+  await ask('a')
+  const before = chat.messages
+  let end
+  model.start = () => () => new Promise(resolve => { end = () => resolve({ finishReason: 'stop' }) })
+  for (const turn of [options => chat.continue(options), options => chat.send('b', options)]) {
+    const abort = new AbortController()
+    const answer = turn({ signal: abort.signal })
+    answer.text().catch(() => {})
+    while (!end) await new Promise(resolve => setTimeout(resolve))
+    abort.abort()
+    end()
+    end = undefined
+    await answer.stats.catch(() => {})
+    assert.deepEqual(chat.messages, before)
+  }
+})
+
 test('tools of a turn count as part of its prompt', async () => {
   const { chat, seen, ask, model } = chatOf(24, 'slide')
   const asked = []

@@ -500,6 +500,9 @@ test('the names of imports lose their hashes in the module and in its script, an
   assert.equal(script, '({ __wbg_get: () => 7, __wbg_get_2: () => 4, plain: () => 0 })')
   const imports = { './a.js': { __wbg_get: () => 7, __wbg_get_2: () => 4, plain: () => 0 } }
   assert.equal((await WebAssembly.instantiate(wasm, imports)).instance.exports.difference(), 3)
+  // A third one whose own name ends with that number cannot be told from the second.
+  const same = `${first} ${second} __wbg_get_2_00112233aabbccdd`
+  assert.throws(() => withoutHashes(module, same), /same short name/)
   // An import of something else is not taken for a function.
   const memory = Buffer.from([...module.subarray(0, 8), ...section(2, 1, ...text('a'), ...text('b'), 2, 0, 1)])
   assert.throws(() => withoutHashes(memory, ''), /imports b/)

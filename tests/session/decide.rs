@@ -226,6 +226,14 @@ fn in_a_deterministic_session_the_same_text_gets_the_same_bits() {
     let mut session = chatting(setup);
     let questions = [boolean("Is it wet?"), boolean("Is it dry?")];
     let first = plainly(&mut session, &questions);
+    // How options share passes depends on the room in the cache. So every pass is one of single steps.
+    let options = ["a rather long description of it", "another, which is as long as that one"];
+    let long = plainly(&mut session, &[choice("Which is it?", &options)]).stats;
+    let most = session.compute().traits().slots;
+    assert!(
+        long.option_tokens > most && long.passes >= long.option_tokens.div_ceil(most),
+        "{long:?}"
+    );
     plainly(&mut session, &questions[1..]);
     let again = plainly(&mut session, &questions);
     for (first, again) in first.decisions.iter().zip(&again.decisions) {

@@ -158,7 +158,8 @@ fn scores_that_are_given_up_leave_no_wrong_keys() {
     }
 }
 
-/// A model whose values are rounded nowhere but in f32. With a context of a few tokens, passes have one.
+/// A model whose values are rounded nowhere but in f32. With a context of a few tokens there is one slot, so
+/// the LM head takes a token at a time.
 #[test]
 fn the_gpu_scores_as_the_reference_does() {
     let model = fs::read(path("tests/data/models/qwen3-q2_0.gguf")).unwrap();

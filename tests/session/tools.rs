@@ -321,6 +321,17 @@ fn a_conversation_goes_on_after_a_call_and_its_result() {
     };
     let messages = [messages, vec![Message::new(Role::Assistant, free.text)]].concat();
     block_on(session.save(&messages, "note", &mut write)).unwrap();
+    // Another chat is saved without them.
+    let mut of_another = Vec::new();
+    let mut write = |bytes: &[u8]| {
+        of_another.extend_from_slice(bytes);
+        Ok(())
+    };
+    let another = [Message::new(Role::User, "Other")];
+    block_on(session.save(&another, "note", &mut write)).unwrap();
+    let [(name, _), ..] = schemas();
+    let names_a_tool = |bytes: &[u8]| bytes.windows(name.len()).any(|part| part == name.as_bytes());
+    assert!(names_a_tool(&saved) && !names_a_tool(&of_another));
     let asked = [messages, question()].concat();
     let mut other = load(Setup::exact(), &with_markers());
     assert_eq!(block_on(other.restore(&mut &saved[..])).unwrap(), "note");
