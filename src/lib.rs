@@ -1,4 +1,4 @@
-//! Ternary language models on WebGPU, in a browser and natively.
+//! Ternary language models on WebGPU and on the CPU, in a browser and natively.
 //!
 //! The modules are in the order of dependency: each names only those above it.
 //!
@@ -10,7 +10,9 @@
 //!   ↓
 //! compute                                       what a session asks of its engine
 //!   ↓
+//! host                                          a model on the CPU, for a session
 //! reference                                     the model in plain Rust
+//! cpu                                           the model on the CPU
 //!   ↓
 //! gpu  kernels  engine                          the model on the GPU
 //!   ↓
@@ -20,8 +22,8 @@
 //! native | web                                  files | JavaScript
 //! ```
 //!
-//! Where to start reading: [`mod@reference`] is the whole model in plain Rust, and [`engine`] the same
-//! model on the GPU. [`kernels`] holds the engine's kernels, each with its shader. [`session`]
+//! Where to start reading: [`mod@reference`] is the whole model in plain Rust, [`engine`] the same
+//! model on the GPU, and [`cpu`] on the CPU. [`kernels`] holds the engine's kernels, each with its shader. [`session`]
 //! turns tokens into conversations.
 
 pub mod error;
@@ -37,7 +39,9 @@ pub mod chat;
 pub mod sampling;
 
 pub mod compute;
+pub mod host;
 pub mod reference;
+pub mod cpu;
 
 pub mod gpu;
 pub mod kernels;

@@ -6,9 +6,11 @@
 
 mod codes;
 mod decode;
+mod finite;
 pub mod quantize;
 
 pub use codes::{pack, unpack};
+pub use finite::are_finite;
 
 use crate::gguf::TensorType;
 
@@ -213,6 +215,14 @@ impl BlockType {
             Some(group) => Err(Fault::Scale(group)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses blocks with a code or a scale that no value has.
+    ///
+    /// Errors and panics: as [`BlockType::repack`].
+    pub fn check(&self, blocks: &[u8]) -> Result<(), Fault> {
+        let (mut words, mut scales, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+        self.repack(blocks, &mut words, &mut scales, &mut offsets)
     }
 
     /// Like [`BlockType::repack`], with a code for each element.

@@ -15,7 +15,7 @@ use crate::sampling::Mask;
 use crate::source::{Reader, Source};
 
 pub use choice::{Choice, Choosing, NO_TOKEN, Pick};
-pub use options::{EngineOptions, KvType, LmHead};
+pub use options::{Backend, EngineOptions, KvType, LmHead};
 pub use pending::{Pending, let_others_run};
 pub use profile::{KernelTime, Loss, Profile};
 
@@ -183,12 +183,16 @@ pub struct Depth {
 /// Facts about the implementation, for people and reports.
 #[derive(Clone, Debug, Default)]
 pub struct About {
+    /// What computes.
+    pub backend: Backend,
     /// Its name for people, which is that of a GPU's adapter.
     pub adapter: String,
     /// How it holds keys and values.
     pub kv: KvType,
-    /// Bytes of GPU buffers.
+    /// Bytes of GPU buffers; on the CPU, of weights and KV cache in memory.
     pub gpu_bytes: u64,
+    /// Sentences for people about choices that were made while it was loaded.
+    pub notes: Vec<String>,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
     /// The kernels in use with their variants.

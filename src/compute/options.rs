@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::error::{Error, Result};
+
 /// How to hold the model.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
@@ -22,6 +24,32 @@ pub struct EngineOptions {
     /// it. No measured time decides anything, prompts are computed in chunks of one size, and only
     /// whole chunks of an earlier prompt are used again.
     pub deterministic: bool,
+}
+
+impl EngineOptions {
+    /// The tokens of context that are asked for, of a model that is made for `most`.
+    ///
+    /// Errors: `bad-option` (`context`).
+    pub fn context_within(&self, most: usize) -> Result<Option<usize>> {
+        let why = match self.context {
+            None => return Ok(None),
+            Some(n) if (1..=most).contains(&n) => return Ok(Some(n)),
+            Some(0) => "must be at least 1".into(),
+            Some(n) => format!("{n} tokens, but the model is made for {most}"),
+        };
+        Err(Error::BadOption { name: "context".into(), why })
+    }
+}
+
+/// What computes a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// A GPU, by WebGPU, or natively by Vulkan, Metal or D3D12.
+    #[default]
+    Webgpu,
+    /// The CPU.
+    Cpu,
 }
 
 /// How the LM head, which is the embedding too, is held. Tokens and logits are the same.

@@ -6,7 +6,7 @@ use futures_util::future::{LocalBoxFuture, ready};
 
 use super::on_gpu::Engine;
 use crate::compute::{
-    About, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
+    About, Backend, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
     Progress, Seat, Span, Steps, Tap, Traits,
 };
 use crate::error::Result;
@@ -79,6 +79,8 @@ impl Compute for Engine {
 
     fn about(&self) -> About {
         About {
+            backend: Backend::Webgpu,
+            notes: Vec::new(),
             adapter: self.gpu().adapter.clone(),
             kv: self.kv(),
             gpu_bytes: self.gpu().allocated(),

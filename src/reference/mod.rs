@@ -1,11 +1,12 @@
 //! The whole model in plain Rust. Tests compare the GPU's results with it.
 //!
 //! It computes one token at a time, with f64 sums. [`Reference::forward`] is the model, [`ops`] has
-//! its operations, and [`OnCpu`] makes it compute for a session. It is exact where llama.cpp and
+//! its operations, and [`OnReference`] makes it compute for a
+//! session. It is exact where llama.cpp and
 //! bitnet.cpp approximate: it rounds nothing to f16. It rounds the inputs of a product to int8 only
 //! for I2_S weights, because their models were trained so.
 
-mod compute;
+mod open;
 pub mod ops;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +20,7 @@ use crate::source::{Reader, Source};
 use crate::ternary::{self, Layout};
 use crate::tokenizer::Tokenizer;
 
-pub use compute::OnCpu;
+pub use open::OnReference;
 
 /// A model in memory, with its KV cache.
 pub struct Reference {

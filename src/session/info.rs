@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::compute::KvType;
+use crate::compute::{Backend, KvType};
 
 /// Facts about a loaded model, and how it runs.
 #[derive(Clone, Debug, Serialize)]
@@ -12,6 +12,8 @@ pub struct Info {
     pub name: String,
     /// `general.architecture`.
     pub architecture: String,
+    /// What computes: `webgpu` or `cpu`.
+    pub backend: Backend,
     /// Tokens the KV cache holds.
     pub context_length: usize,
     /// How it holds keys and values.
@@ -22,14 +24,14 @@ pub struct Info {
     pub parameters: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Bytes of GPU buffers.
+    /// Bytes of GPU buffers; on the CPU, of weights and KV cache in memory.
     pub gpu_bytes: u64,
     /// Bytes of KV cache for a sequence that fills the context.
     pub cache_bytes: u64,
     /// The most generations that share a step. If they use the whole context, there are only as
     /// many as have memory for `cache_bytes` each. Others wait.
     pub max_batch: usize,
-    /// The adapter's name.
+    /// The adapter's name, or that of the CPU's instruction set.
     pub adapter: String,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,

@@ -51,8 +51,8 @@ pub struct Memory {
 
 impl Session {
     /// Loads a GGUF file from `reader`, tensor by tensor. `opening` makes the implementation: it is
-    /// a future of a [`Gpu`](crate::gpu::Gpu), or [`OnCpu`](crate::reference::OnCpu). The file's
-    /// header is read while a device opens.
+    /// a future of a [`Gpu`](crate::gpu::Gpu), [`OnCpu`](crate::cpu::OnCpu), or
+    /// [`OnReference`](crate::reference::OnReference). The file's header is read while a device opens.
     ///
     /// Errors: those of the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
     /// `tensor-shape`), of the options (`bad-option`), of the GPU (`out-of-memory`), of the source,
@@ -94,6 +94,7 @@ impl Session {
         let info = Info {
             name: config.name.clone(),
             architecture: config.architecture.name.into(),
+            backend: about.backend,
             context_length: n_ctx,
             kv: about.kv,
             vocab_size: config.n_vocab,
@@ -106,7 +107,11 @@ impl Session {
             dispatches_per_token: about.dispatches_per_token,
             bytes_per_token: engine.bytes_per_token(0),
             kernels: about.kernels,
-            notes: tokenizer.notes().iter().cloned().chain(config.rope.note(n_ctx)).collect(),
+            notes: [tokenizer.notes(), &about.notes]
+                .concat()
+                .into_iter()
+                .chain(config.rope.note(n_ctx))
+                .collect(),
             template: template.as_ref().map(|template| template.name().into()),
             stop_tokens,
             thinking: template.as_ref().is_some_and(Template::has_thinking),
@@ -158,7 +163,7 @@ impl Session {
         self.caches.clear();
     }
 
-    /// The engine or the reference.
+    /// What computes.
     pub fn compute(&self) -> &dyn Compute {
         &*self.engine
     }

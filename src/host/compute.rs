@@ -1,5 +1,4 @@
-//! Makes the reference compute for a session, with slots, a KV cache that sequences share, and the
-//! choice of tokens. It computes everything at once when it is submitted.
+//! Makes a model compute for a session.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,98 +7,43 @@ use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, ready};
 
-use super::Layers;
+use super::{Model, Row};
 use crate::compute::{
-    About, Choice, Choosing, Compute, Depth, EngineOptions, KvType, Loss, NO_TOKEN, Opening,
-    Pending, Profile, Progress, Seat, Span, Steps, Tap, Traits,
+    About, Choice, Choosing, Compute, Depth, Loss, NO_TOKEN, Pending, Profile, Seat, Site, Span,
+    Steps, Tap, Traits,
 };
 use crate::error::{Error, Result};
-use crate::model::{Config, Weight};
+use crate::model::Config;
 use crate::sampling::{Logprobs, Mask, Sampling};
-use crate::source::{Reader, Source};
-use crate::ternary::Layout;
 
-/// The most sequences of a step. Also the most tokens of a draft pass, and by default those of a pass
-/// of several sequences.
+/// The most sequences of a step. Also the most tokens of a draft pass.
 const SLOTS: usize = 8;
 
-/// Tokens of a chunk. Larger chunks would only make a page wait longer.
-const CHUNK: usize = 64;
-
-/// Opens the reference for a session. It computes on the CPU, and holds keys and values as f32.
+/// How a session uses a model best.
 #[derive(Clone, Copy, Debug)]
-pub struct OnCpu {
+pub struct HostTraits {
     /// Tokens of a chunk.
     pub chunk: usize,
-    /// How many steps may be in flight. More steps gain nothing here. They let tests behave as a
-    /// card does.
+    /// The most tokens of a pass of several sequences.
+    pub pass: usize,
+    /// How many steps may be in flight. More steps than one gain nothing. They let tests behave as a card
+    /// does.
     pub depth: Depth,
     /// Whether generations draft by default.
     pub prompt_lookup: bool,
-    /// The most tokens of a pass of several sequences.
-    pub pass: usize,
 }
 
-impl Default for OnCpu {
+impl Default for HostTraits {
     fn default() -> Self {
         let depth = Depth { max_batches: 1, max_batch_steps: 1 };
-        Self { chunk: CHUNK, depth, prompt_lookup: false, pass: SLOTS }
+        Self { chunk: 64, pass: SLOTS, depth, prompt_lookup: false }
     }
 }
 
-impl Opening for OnCpu {
-    type Opened = Self;
-
-    fn open(self) -> impl Future<Output = Result<Self>> {
-        ready(Ok(self))
-    }
-
-    async fn load<S: Source>(
-        opened: Self,
-        config: Config,
-        table: &[Weight],
-        reader: &mut Reader<S>,
-        options: &EngineOptions,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Box<dyn Compute>> {
-        let n_ctx = options.context.unwrap_or(config.n_ctx);
-        if !(1..=config.n_ctx).contains(&n_ctx) {
-            let why = match n_ctx {
-                0 => "must be at least 1".into(),
-                n => format!("{n} tokens, but the model is made for {}", config.n_ctx),
-            };
-            return Err(Error::BadOption { name: "context".into(), why });
-        }
-        let layout = if options.i2s_arm { Layout::Arm } else { Layout::X86 };
-        let layers = Layers::load(reader, config, table, layout, n_ctx, progress).await?;
-        progress(Progress::Compile);
-        let traits = Traits {
-            n_ctx,
-            chunk: opened.chunk.min(n_ctx),
-            slots: SLOTS,
-            pass: opened.pass,
-            depth: opened.depth,
-            prompt_lookup: opened.prompt_lookup,
-        };
-        Ok(Box::new(Computer {
-            config: layers.config.clone(),
-            sample: layers.sample,
-            layers: RefCell::new(layers),
-            traits,
-            positions: n_ctx,
-            slots: (0..SLOTS).map(|_| RefCell::default()).collect(),
-            first: Cell::default(),
-            slot: Cell::default(),
-            ahead: RefCell::default(),
-        }))
-    }
-}
-
-/// The model with its KV cache, and the state of each sequence.
-struct Computer {
+/// A model with the state of each sequence.
+pub struct Host<M> {
     config: Config,
-    sample: u64,
-    layers: RefCell<Layers>,
+    model: RefCell<M>,
     traits: Traits,
     positions: usize,
     slots: Vec<RefCell<Slot>>,
@@ -109,6 +53,7 @@ struct Computer {
     slot: Cell<usize>,
     /// The residual streams after the tokens that were computed ahead.
     ahead: RefCell<Vec<Vec<f32>>>,
+    bandwidth: Cell<Option<f64>>,
 }
 
 /// The state of a sequence that the choice of its tokens needs.
@@ -168,34 +113,80 @@ impl Slot {
     }
 }
 
-impl Computer {
-    /// Computes tokens of a sequence. Gives the residual stream after the last block, for each
-    /// token.
-    fn compute(&self, first: usize, pos: usize, ids: &[u32]) -> Vec<Vec<f32>> {
-        let mut layers = self.layers.borrow_mut();
-        let known = |id: u32| if (id as usize) < self.config.n_vocab { id as usize } else { 0 };
-        (pos..).zip(ids).map(|(pos, &id)| layers.step(known(id), first, pos)).collect()
+impl<M: Model> Host<M> {
+    /// The model with a KV cache of `n_ctx` positions.
+    pub fn new(model: M, n_ctx: usize, traits: HostTraits) -> Self {
+        let HostTraits { chunk, pass, depth, prompt_lookup } = traits;
+        let chunk = chunk.min(n_ctx);
+        Self {
+            config: model.config().clone(),
+            model: RefCell::new(model),
+            traits: Traits { n_ctx, chunk, slots: SLOTS, pass, depth, prompt_lookup },
+            positions: n_ctx,
+            slots: (0..SLOTS).map(|_| RefCell::default()).collect(),
+            first: Cell::default(),
+            slot: Cell::default(),
+            ahead: RefCell::default(),
+            bandwidth: Cell::default(),
+        }
     }
 
-    fn logits(&self, x: &[f32]) -> Vec<f32> {
-        self.layers.borrow().logits(x)
+    /// Computes tokens as far as `site` of the block `block`. Gives the values there, for each.
+    fn values(&self, mut rows: Vec<Row>, block: usize, site: Site) -> Vec<Vec<f32>> {
+        for row in &mut rows {
+            if row.id as usize >= self.config.n_vocab {
+                row.id = 0;
+            }
+        }
+        self.model.borrow_mut().values(&rows, block, site)
     }
 
-    /// Computes `ids` and chooses the token after them in a slot. `counts` says whether the last of
-    /// `ids` is counted.
-    fn sample(&self, Seat { slot, first, pos }: Seat, ids: &[u32]) -> Choice {
-        let x = self.compute(first, pos, ids).pop().unwrap_or_default();
-        self.choose_after(slot, &x, ids, pos)
+    /// Computes tokens. Gives the residual stream after the last block, for each.
+    fn compute(&self, rows: Vec<Row>) -> Vec<Vec<f32>> {
+        self.values(rows, self.config.n_layer - 1, Site::Down)
     }
 
-    /// Chooses the token after `ids` in a slot, by the residual stream after them.
-    fn choose_after(&self, slot: usize, x: &[f32], ids: &[u32], pos: usize) -> Choice {
-        let (logits, n) = (self.logits(x), pos + ids.len());
+    /// Computes tokens of the sequence in use.
+    fn sequence(&self, pos: usize, ids: &[u32]) -> Vec<Vec<f32>> {
+        self.compute(rows(self.first.get(), pos, ids).collect())
+    }
+
+    /// Computes tokens of several sequences.
+    fn spans(&self, spans: &[Span<'_>]) -> Vec<Vec<f32>> {
+        self.compute(rows_of(spans))
+    }
+
+    fn logits(&self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {
+        self.model.borrow_mut().logits(streams)
+    }
+
+    /// Computes the token that was chosen last in the slot of each of `seats`.
+    fn step(&self, seats: &[Seat]) -> Vec<Vec<f32>> {
+        let row = |seat: &Seat| {
+            let id = self.slots[seat.slot].borrow().token;
+            Row { first: seat.first, pos: seat.pos, id }
+        };
+        self.compute(seats.iter().map(row).collect())
+    }
+
+    /// Chooses the tokens after those of [`Host::step`].
+    fn choose_all(&self, seats: &[Seat], streams: &[Vec<f32>]) -> Vec<Choice> {
+        let logits = self.logits(streams);
+        let choose = |(seat, logits): (&Seat, Vec<f32>)| {
+            let token = self.slots[seat.slot].borrow().token;
+            self.choose_after(seat.slot, &logits, &[token], seat.pos)
+        };
+        seats.iter().zip(logits).map(choose).collect()
+    }
+
+    /// Chooses the token after `ids` in a slot, by the logits after them.
+    fn choose_after(&self, slot: usize, logits: &[f32], ids: &[u32], pos: usize) -> Choice {
+        let n = pos + ids.len();
         let mut slot = self.slots[slot].borrow_mut();
         if let Some(&last) = ids.last() {
             slot.count(last, n - 1);
         }
-        let choice = slot.choose(&logits, &slot.times, n, None);
+        let choice = slot.choose(logits, &slot.times, n, None);
         slot.token = choice.id;
         choice
     }
@@ -204,28 +195,36 @@ impl Computer {
         Seat { slot: self.slot.get(), first: self.first.get(), pos }
     }
 
-    /// Computes the token of the slot and chooses the next one, `n` times.
-    fn decode(&self, seat: Seat, n: usize) -> Vec<Choice> {
-        (seat.pos..seat.pos + n)
-            .map(|pos| {
-                let token = self.slots[seat.slot].borrow().token;
-                self.sample(Seat { pos, ..seat }, &[token])
-            })
-            .collect()
-    }
-
-    fn row(&self) -> usize {
-        self.config.n_embd_kv()
+    /// Computes the token of each slot and chooses the next one, `n` times.
+    fn decode(&self, seats: &[Seat], n: usize) -> Vec<Vec<Choice>> {
+        let mut chosen = vec![Vec::new(); seats.len()];
+        for step in 0..n {
+            let after = |seat: &Seat| Seat { pos: seat.pos + step, ..*seat };
+            let seats: Vec<Seat> = seats.iter().map(after).collect();
+            let choices = self.choose_all(&seats, &self.step(&seats));
+            chosen.iter_mut().zip(choices).for_each(|(chosen, choice)| chosen.push(choice));
+        }
+        chosen
     }
 }
 
-impl Steps for Computer {
+fn rows(first: usize, pos: usize, ids: &[u32]) -> impl Iterator<Item = Row> {
+    (pos..).zip(ids).map(move |(pos, &id)| Row { first, pos, id })
+}
+
+fn rows_of(spans: &[Span<'_>]) -> Vec<Row> {
+    spans.iter().flat_map(|span| rows(span.first, span.pos, span.ids)).collect()
+}
+
+impl<M: Model> Steps for Host<M> {
     fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
-        Pending::ready(vec![self.sample(self.seat(pos), ids)])
+        let last = self.sequence(pos, ids).pop();
+        let logits = self.logits(last.as_slice()).pop().unwrap_or_default();
+        Pending::ready(vec![self.choose_after(self.slot.get(), &logits, ids, pos)])
     }
 
     fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>> {
-        Pending::ready(self.decode(self.seat(pos), n))
+        Pending::ready(self.decode(&[self.seat(pos)], n).concat())
     }
 
     fn decode_and_choose(
@@ -234,14 +233,14 @@ impl Steps for Computer {
         pos: usize,
         uncertain: &[u32],
     ) -> Pending<Vec<Choice>> {
-        let streams = self.compute(self.first.get(), pos, ids);
+        let logits = self.logits(&self.sequence(pos, ids));
         let slot = self.slots[self.slot.get()].borrow();
         let mut times = slot.times.clone();
         let mut count = |id: u32| *times.entry(id).or_default() += 1.0;
         uncertain.iter().for_each(|&id| count(id));
-        let choices = streams.iter().zip(ids).enumerate().map(|(n, (x, &id))| {
+        let choices = logits.iter().zip(ids).enumerate().map(|(n, (logits, &id))| {
             *times.entry(id).or_default() += 1.0;
-            slot.choose(&self.logits(x), &times, pos + n + 1, Some(n))
+            slot.choose(logits, &times, pos + n + 1, Some(n))
         });
         Pending::ready(choices.collect())
     }
@@ -261,18 +260,13 @@ impl Steps for Computer {
     }
 }
 
-impl Compute for Computer {
+impl<M: Model> Compute for Host<M> {
     fn traits(&self) -> Traits {
         self.traits
     }
 
     fn about(&self) -> About {
-        About {
-            adapter: "the CPU".into(),
-            kv: KvType::F32,
-            sample: self.sample,
-            ..About::default()
-        }
+        self.model.borrow().about()
     }
 
     fn config(&self) -> &Config {
@@ -301,44 +295,29 @@ impl Compute for Computer {
     }
 
     fn position_bytes(&self) -> usize {
-        self.row() * size_of::<f32>()
+        self.model.borrow().position_bytes()
     }
 
     fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>> {
-        let has_room = self.positions + more <= most;
+        let larger = (self.positions + more.max(self.positions)).min(most);
+        let has_room = self.positions + more <= most && self.model.get_mut().grow(larger);
         if has_room {
-            self.positions = (self.positions + more.max(self.positions)).min(most);
+            self.positions = larger;
         }
         ready(Ok(has_room)).boxed_local()
     }
 
     fn copy_cache(&self, from: usize, to: usize, n: usize) {
-        let row = self.row();
-        for values in self.layers.borrow_mut().cache_buffers() {
-            // The memory of the cache grows with the positions in use.
-            values.resize(values.len().max((from.max(to) + n) * row), 0.0);
-            values.copy_within(from * row..(from + n) * row, to * row);
-        }
+        self.model.borrow_mut().copy(from, to, n);
     }
 
     fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Pending<Vec<u32>> {
-        let range = first * self.row()..(first + n) * self.row();
-        let mut layers = self.layers.borrow_mut();
-        let values = layers.cache_buffers().nth(buffer).and_then(|values| values.get(range));
-        let words = values.map(|values| values.iter().map(|value| value.to_bits()).collect());
+        let words = self.model.borrow_mut().read(buffer, first, n);
         Pending::new(ready(words.ok_or_else(|| Error::Internal("no such position".into()))))
     }
 
     fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) -> Pending<()> {
-        let at = first * self.row();
-        let (words, _) = bytes.as_chunks();
-        let mut layers = self.layers.borrow_mut();
-        if let Some(values) = layers.cache_buffers().nth(buffer) {
-            values.resize(values.len().max(at + words.len()), 0.0);
-            for (value, word) in values[at..].iter_mut().zip(words) {
-                *value = f32::from_le_bytes(*word);
-            }
-        }
+        self.model.borrow_mut().write(buffer, first, bytes);
         Pending::ready(())
     }
 
@@ -385,13 +364,13 @@ impl Compute for Computer {
     }
 
     fn prefill(&self, ids: &[u32], pos: usize, _end: usize) -> Pending<()> {
-        self.compute(self.first.get(), pos, ids);
+        self.sequence(pos, ids);
         Pending::ready(())
     }
 
     fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>> {
-        let x = self.compute(self.first.get(), pos, ids).pop().unwrap_or_default();
-        Pending::ready(self.logits(&x))
+        let last = self.sequence(pos, ids).pop();
+        Pending::ready(self.logits(last.as_slice()).pop().unwrap_or_default())
     }
 
     fn put_token(&self, slot: usize, id: u32) {
@@ -399,34 +378,26 @@ impl Compute for Computer {
     }
 
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
-        Pending::ready(seats.iter().map(|seat| self.decode(*seat, n)).collect())
+        Pending::ready(self.decode(seats, n))
     }
 
     fn decode_ahead(&self, seats: &[Seat]) {
-        let stream = |seat: &Seat| {
-            let token = self.slots[seat.slot].borrow().token;
-            self.compute(seat.first, seat.pos, &[token]).pop().unwrap_or_default()
-        };
-        self.ahead.replace(seats.iter().map(stream).collect());
+        self.ahead.replace(self.step(seats));
     }
 
     fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>> {
-        let streams = self.ahead.borrow();
-        let choose = |&row: &usize| {
-            let Seat { slot, pos, .. } = seats[row];
-            let token = self.slots[slot].borrow().token;
-            vec![self.choose_after(slot, &streams[row], &[token], pos)]
-        };
-        Pending::ready(rows.iter().map(choose).collect())
+        let ahead = self.ahead.borrow();
+        let streams: Vec<Vec<f32>> = rows.iter().map(|&row| ahead[row].clone()).collect();
+        let seats: Vec<Seat> = rows.iter().map(|&row| seats[row]).collect();
+        let choices = self.choose_all(&seats, &streams);
+        Pending::ready(choices.into_iter().map(|choice| vec![choice]).collect())
     }
 
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()> {
         if let Err(error) = Span::check_all(spans, self.traits.pass) {
             return failed(error);
         }
-        for span in spans {
-            self.compute(span.first, span.pos, span.ids);
-        }
+        self.spans(spans);
         Pending::ready(())
     }
 
@@ -434,10 +405,11 @@ impl Compute for Computer {
         if let Err(error) = Span::check_all(spans, self.traits.pass) {
             return failed(error);
         }
+        let mut logits = self.logits(&self.spans(spans)).into_iter();
         let scores = spans.iter().map(|span| {
-            let streams = self.compute(span.first, span.pos, span.ids);
-            let score = |(x, id): (&Vec<f32>, u32)| Logprobs::new(&self.logits(x), id, 0).logprob;
-            streams.iter().zip(span.scored()).map(score).collect()
+            let of_span: Vec<_> = logits.by_ref().take(span.ids.len()).collect();
+            let score = |(logits, id): (Vec<f32>, u32)| Logprobs::of_each(&logits, &[id])[0];
+            of_span.into_iter().zip(span.scored()).map(score).collect()
         });
         Pending::ready(scores.collect())
     }
@@ -447,30 +419,24 @@ impl Compute for Computer {
         if let Err(error) = checked.and_then(|()| tap.check(&self.config, spans, chosen)) {
             return failed(error);
         }
-        let mut layers = self.layers.borrow_mut();
-        let mut values = Vec::new();
-        for span in spans {
-            for (pos, &id) in (span.pos..).zip(span.ids) {
-                values.push(match tap {
-                    Tap::Product(block, site) => {
-                        layers.step_as_far_as(block, site, id as usize, span.first, pos)
-                    }
-                    Tap::Hidden => {
-                        let x = layers.step(id as usize, span.first, pos);
-                        layers.hidden(&x)
-                    }
-                });
+        let values = match tap {
+            Tap::Product(block, site) => self.values(rows_of(spans), block, site),
+            Tap::Hidden => {
+                let streams = self.spans(spans);
+                self.model.borrow_mut().hidden(&streams)
             }
-        }
+        };
         Pending::ready(chosen.iter().map(|&token| values[token].clone()).collect())
     }
 
     fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>> {
-        ready(Err(no_gpu())).boxed_local()
+        let found = self.bandwidth.get().or_else(|| self.model.borrow_mut().bandwidth());
+        self.bandwidth.set(found);
+        ready(found.ok_or_else(no_gpu)).boxed_local()
     }
 
-    fn bytes_per_token(&self, _pos: usize) -> u64 {
-        0
+    fn bytes_per_token(&self, pos: usize) -> u64 {
+        self.model.borrow().bytes_per_token(pos)
     }
 
     fn profile<'a>(
@@ -488,5 +454,5 @@ fn failed<T: 'static>(error: Error) -> Pending<T> {
 }
 
 fn no_gpu() -> Error {
-    Error::MissingFeature("a GPU, which the reference does not use".into())
+    Error::MissingFeature("a GPU, which a model on the CPU does not use".into())
 }

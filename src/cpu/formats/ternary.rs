@@ -1,0 +1,305 @@
+//! Weights of -1, 0 and +1 times a scale.
+//!
+//! Kernels multiply codes of 0, 1 and 2. So they take the sum of the activations off.
+
+use super::super::machine::{Simd, f16};
+use super::{Format, Order, Token, blocks_of, totals};
+use crate::gguf::TensorType;
+
+/// Blocks of 128 in 32 bytes; byte `j` has values `j`, `32 + j`, `64 + j` and `96 + j`, the first in its
+/// highest bits.
+pub(super) struct I2S;
+
+/// Blocks of 256 in 64 bytes; as I2_S, but with the first in the lowest bits. Then a scale.
+pub(super) struct Tq2_0;
+
+/// Blocks of 256 in 52 bytes, with five values in a byte. Then a scale.
+pub(super) struct Tq1_0;
+
+/// Blocks of 64 in 16 bytes, with four neighbours in a byte, after a scale.
+pub(super) struct Q2_0;
+
+/// Blocks of 128 in 32 bytes, with four neighbours in a byte, after a scale.
+pub(super) struct Q2_0Of128;
+
+/// The same under another number.
+pub(super) struct Pq2_0;
+
+/// Blocks of 128 in 16 bytes, with eight neighbours in a byte, after a scale. No value is 0.
+pub(super) struct Q1_0;
+
+/// Blocks of I2_S whose products fit into [`Simd::Products`].
+const BLOCKS: usize = 8;
+
+impl Format for I2S {
+    const TYPE: TensorType = TensorType::I2S;
+    const ORDER: Order = Order::Rows;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let (blocks, _) = row.as_chunks::<32>();
+        let q = blocks_of::<_, N, 4>(x);
+        let mut sums = [s.no_sums(); N];
+        // Several sums for each token, because a product takes some cycles.
+        let each = if N == 1 { 4 } else { 2 };
+        for (n, blocks) in blocks.chunks(BLOCKS).enumerate() {
+            let mut products = [[s.no_products(); 4]; N];
+            for (b, block) in blocks.iter().enumerate() {
+                let v = s.bytes(block);
+                let codes = [
+                    s.field::<6, 3>(v),
+                    s.field::<4, 3>(v),
+                    s.field::<2, 3>(v),
+                    s.field::<0, 3>(v),
+                ];
+                for i in 0..N {
+                    let q = &q[i][BLOCKS * n + b];
+                    for f in 0..4 {
+                        let sum = &mut products[i][f % each];
+                        *sum = s.dot(*sum, codes[f], s.input(&q[f]));
+                    }
+                }
+            }
+            for i in 0..N {
+                for product in products[i].into_iter().take(each) {
+                    sums[i] = s.add_products(sums[i], product);
+                }
+            }
+        }
+        let mut products = [0.0; N];
+        for i in 0..N {
+            products[i] = (s.total_of_sums(sums[i]) - x[i].row_sum) as f32 / x[i].row_scale;
+        }
+        products
+    }
+}
+
+/// Adds the products of a block of 256 codes with one `scale`, 32 codes in each vector.
+#[inline(always)]
+fn add_256<S: Simd, const N: usize>(
+    s: S,
+    sums: &mut [S::Floats; N],
+    x: &[Token<'_, S::Stored>; N],
+    block: usize,
+    codes: [S::Bytes; 8],
+    scale: f32,
+) {
+    let scale = s.all(scale);
+    for i in 0..N {
+        let (q, scales) = (&x[i].q[8 * block..][..8], &x[i].scales[8 * block..][..8]);
+        let mut sum = s.zeros();
+        for f in 0..8 {
+            let products = s.dot(s.no_products(), codes[f], s.input(&q[f]));
+            sum = s.add_scaled(sum, products, scales[f]);
+        }
+        for eight in x[i].sums[16 * block..][..16].as_chunks().0 {
+            sum = s.sub(sum, s.floats(eight));
+        }
+        sums[i] = s.mul_add(sum, scale, sums[i]);
+    }
+}
+
+impl Format for Tq2_0 {
+    const TYPE: TensorType = TensorType::Tq2_0;
+    const ORDER: Order = Order::Groups;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let mut sums = [s.zeros(); N];
+        for (n, block) in row.as_chunks::<66>().0.iter().enumerate() {
+            let (halves, scale) = block.as_chunks::<32>();
+            let [v, w] = [s.bytes(&halves[0]), s.bytes(&halves[1])];
+            let codes = [
+                s.field::<0, 3>(v),
+                s.field::<2, 3>(v),
+                s.field::<4, 3>(v),
+                s.field::<6, 3>(v),
+                s.field::<0, 3>(w),
+                s.field::<2, 3>(w),
+                s.field::<4, 3>(w),
+                s.field::<6, 3>(w),
+            ];
+            add_256(s, &mut sums, x, n, codes, f16([scale[0], scale[1]]));
+        }
+        totals(s, sums)
+    }
+}
+
+impl Format for Tq1_0 {
+    const TYPE: TensorType = TensorType::Tq1_0;
+    const ORDER: Order = Order::Groups;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let mut sums = [s.zeros(); N];
+        for (n, block) in row.as_chunks::<54>().0.iter().enumerate() {
+            // A byte is a fraction in base 3. Each time it is multiplied by 3, its next digit is what
+            // exceeds 8 bits. 32 bytes have five digits each, then 16 bytes five, then 4 bytes four.
+            let fives: &[u8; 32] = chunk(block, 0);
+            let v0 = s.bytes(fives);
+            let v1 = s.triple(v0);
+            let v2 = s.triple(v1);
+            let v3 = s.triple(v2);
+            let v4 = s.triple(v3);
+            let sixteen: &[u8; 16] = chunk(block, 32);
+            let w0 = s.join(sixteen, &tripled(sixteen));
+            let w1 = s.triple(s.triple(w0));
+            let mut last = [0; 16];
+            let mut four: [u8; 4] = *chunk(block, 48);
+            for digits in last.as_chunks_mut::<4>().0 {
+                *digits = four;
+                four = four.map(|byte| byte.wrapping_mul(3));
+            }
+            let w2 = s.join(&nine_times_nine(sixteen), &last);
+            let codes = [
+                s.digit(v0),
+                s.digit(v1),
+                s.digit(v2),
+                s.digit(v3),
+                s.digit(v4),
+                s.digit(w0),
+                s.digit(w1),
+                s.digit(w2),
+            ];
+            add_256(s, &mut sums, x, n, codes, f16([block[52], block[53]]));
+        }
+        totals(s, sums)
+    }
+}
+
+/// `M` bytes of a block, from `at` on.
+#[inline(always)]
+pub(super) fn chunk<const M: usize>(block: &[u8], at: usize) -> &[u8; M] {
+    match block[at..].first_chunk() {
+        Some(chunk) => chunk,
+        None => &[0; M],
+    }
+}
+
+#[inline(always)]
+fn tripled(bytes: &[u8; 16]) -> [u8; 16] {
+    let mut tripled = *bytes;
+    for byte in &mut tripled {
+        *byte = byte.wrapping_mul(3);
+    }
+    tripled
+}
+
+#[inline(always)]
+fn nine_times_nine(bytes: &[u8; 16]) -> [u8; 16] {
+    let mut product = *bytes;
+    for byte in &mut product {
+        *byte = byte.wrapping_mul(81);
+    }
+    product
+}
+
+/// Adds the products of unit `n`: 128 codes in 32 bytes, with four neighbours in a byte. `scale` is the
+/// scale of each lane.
+#[inline(always)]
+fn add_fours<S: Simd, const N: usize>(
+    s: S,
+    sums: &mut [S::Floats; N],
+    x: &[Token<'_, S::Stored>; N],
+    n: usize,
+    v: S::Bytes,
+    scale: S::Floats,
+) {
+    let codes = [s.field::<0, 3>(v), s.field::<2, 3>(v), s.field::<4, 3>(v), s.field::<6, 3>(v)];
+    add_unit(s, sums, x, n, codes, scale);
+}
+
+/// Adds the products of unit `n`: four vectors of codes, whose lanes have scales of their own.
+#[inline(always)]
+fn add_unit<S: Simd, const N: usize>(
+    s: S,
+    sums: &mut [S::Floats; N],
+    x: &[Token<'_, S::Stored>; N],
+    n: usize,
+    codes: [S::Bytes; 4],
+    scale: S::Floats,
+) {
+    for i in 0..N {
+        let q = &x[i].q[4 * n..][..4];
+        let mut products = s.no_products();
+        for f in 0..4 {
+            products = s.dot(products, codes[f], s.input(&q[f]));
+        }
+        let scales = s.floats(lanes(x[i].scales, n));
+        let taken = s.floats(lanes(x[i].sums, n));
+        let sum = s.sub(s.mul(s.products(products), scales), taken);
+        sums[i] = s.mul_add(sum, scale, sums[i]);
+    }
+}
+
+#[inline(always)]
+fn lanes(values: &[f32], unit: usize) -> &[f32; 8] {
+    match values[8 * unit..].first_chunk() {
+        Some(lanes) => lanes,
+        None => &[0.0; 8],
+    }
+}
+
+impl Format for Q2_0 {
+    const TYPE: TensorType = TensorType::Q2_0;
+    const ORDER: Order = Order::Fours;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let mut sums = [s.zeros(); N];
+        let (pairs, rest) = row.as_chunks::<36>();
+        for (n, pair) in pairs.iter().enumerate() {
+            let codes = s.join(chunk(pair, 2), chunk(pair, 20));
+            let scale = s.halves([f16([pair[0], pair[1]]), f16([pair[18], pair[19]])]);
+            add_fours(s, &mut sums, x, n, codes, scale);
+        }
+        if !rest.is_empty() {
+            let codes = s.join(chunk(rest, 2), &[0; 16]);
+            let scale = s.halves([f16([rest[0], rest[1]]), 0.0]);
+            add_fours(s, &mut sums, x, pairs.len(), codes, scale);
+        }
+        totals(s, sums)
+    }
+}
+
+impl Format for Q2_0Of128 {
+    const TYPE: TensorType = TensorType::Q2_0Of128;
+    const ORDER: Order = Order::Fours;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let mut sums = [s.zeros(); N];
+        for (n, block) in row.as_chunks::<34>().0.iter().enumerate() {
+            let codes = s.bytes(chunk(block, 2));
+            add_fours(s, &mut sums, x, n, codes, s.all(f16([block[0], block[1]])));
+        }
+        totals(s, sums)
+    }
+}
+
+impl Format for Pq2_0 {
+    const TYPE: TensorType = TensorType::Pq2_0;
+    const ORDER: Order = Order::Fours;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        Q2_0Of128::row(s, row, x)
+    }
+}
+
+impl Format for Q1_0 {
+    const TYPE: TensorType = TensorType::Q1_0;
+    const ORDER: Order = Order::Eights;
+
+    #[inline(always)]
+    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let mut sums = [s.zeros(); N];
+        for (n, block) in row.as_chunks::<18>().0.iter().enumerate() {
+            let v = s.nibbles(chunk(block, 2));
+            let codes =
+                [s.field::<0, 1>(v), s.field::<1, 1>(v), s.field::<2, 1>(v), s.field::<3, 1>(v)];
+            add_unit(s, &mut sums, x, n, codes, s.all(f16([block[0], block[1]])));
+        }
+        totals(s, sums)
+    }
+}

@@ -1,0 +1,323 @@
+//! The model: tokens to residual streams to logits.
+
+use super::attention::Attention;
+use super::cache::Cache;
+use super::input::Input;
+use super::machine::InstructionSet;
+use super::ops;
+use super::pool::{Pool, each};
+use super::product::{Matrix, Products, multiply, multiply_gated};
+use super::weights::Weights;
+use crate::blocks::block_type;
+use crate::compute::{About, Backend, Site};
+use crate::gguf::TensorType;
+use crate::host::{Model, Row};
+use crate::model::{Angles, Config};
+
+/// A model in memory.
+pub(super) struct Cpu {
+    pub(super) config: Config,
+    pub(super) weights: Weights,
+    pub(super) cache: Cache,
+    pub(super) angles: Angles,
+    pub(super) pool: Box<dyn Pool>,
+    /// The instruction set of attention.
+    pub(super) set: InstructionSet,
+    /// The types of the matrices, with their instruction sets.
+    pub(super) kernels: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) buffers: Buffers,
+}
+
+/// Memory that every step uses.
+#[derive(Default)]
+pub(super) struct Buffers {
+    tokens: Vec<Token>,
+    /// The input of a product for each token.
+    inputs: Vec<Input>,
+    q: Products,
+    k: Products,
+    v: Products,
+    out: Products,
+}
+
+/// The values of a token.
+#[derive(Default)]
+struct Token {
+    /// Its position in the KV cache, and those before it in its sequence.
+    first: usize,
+    pos: usize,
+    /// cos and sin of each pair's angle.
+    rope: Vec<[f32; 2]>,
+    /// The residual stream.
+    x: Vec<f32>,
+    /// The results of a norm, or of a product.
+    h: Vec<f32>,
+    q: Vec<f32>,
+    /// The outputs of attention.
+    attn: Vec<f32>,
+    /// The rows of the cache: keys and values.
+    rows: [Vec<u8>; 2],
+}
+
+impl Cpu {
+    /// Looks up the tokens.
+    fn embed(&mut self, rows: &[Row]) {
+        let Self { buffers, weights, angles, config, .. } = self;
+        buffers.tokens.resize_with(rows.len(), Token::default);
+        buffers.inputs.resize_with(rows.len(), Input::default);
+        for (token, row) in buffers.tokens.iter_mut().zip(rows) {
+            (token.first, token.pos) = (row.first, row.pos);
+            token.rope.clear();
+            let angles = angles.at(row.pos).map(|pair| pair.map(|value| value as f32));
+            token.rope.extend(angles);
+            token.x = floats(&weights.token_embd, row.id as usize);
+            token.x.iter_mut().for_each(|x| *x *= config.embedding_scale);
+        }
+    }
+
+    /// Computes a block for all tokens, as far as `site`.
+    fn block(&mut self, n: usize, site: Site) {
+        let Self { config, weights, cache, pool, buffers, set, .. } = self;
+        let Buffers { tokens, inputs, q, k, v, out } = buffers;
+        let (block, pool, set) = (&weights.blocks[n], &**pool, *set);
+        let Config { n_embd, n_head, n_head_kv, head_dim, eps, residual_scale, .. } = *config;
+        let pairs = config.architecture.rope_pairs;
+
+        each_with_input(pool, tokens, inputs, |_, token, input| {
+            token.h.resize(n_embd, 0.0);
+            ops::rms_norm(&token.x, &block.attn_norm, eps, &mut token.h);
+            block.attn_q.prepare(input, &token.h);
+        });
+        let matrices = [&block.attn_q, &block.attn_k, &block.attn_v];
+        multiply(pool, matrices, inputs, [&mut *q, &mut *k, &mut *v]);
+
+        let shape = cache.shape;
+        each(pool, tokens, |index, token| {
+            q.take(index, &mut token.q);
+            if let Some(norm) = &block.attn_q_norm {
+                ops::rms_norm_in_place(&mut token.q, norm, eps);
+            }
+            ops::rotate(&mut token.q, &token.rope, pairs);
+            k.take(index, &mut token.h);
+            if let Some(norm) = &block.attn_k_norm {
+                ops::rms_norm_in_place(&mut token.h, norm, eps);
+            }
+            ops::rotate(&mut token.h, &token.rope, pairs);
+            token.rows.iter_mut().for_each(|row| row.resize(shape.row_bytes(), 0));
+            shape.write_row(&token.h, &mut token.rows[0]);
+            v.take(index, &mut token.h);
+            shape.write_row(&token.h, &mut token.rows[1]);
+        });
+        for token in tokens.iter() {
+            for (half, row) in token.rows.iter().enumerate() {
+                cache.row_mut(2 * n + half, token.first + token.pos).copy_from_slice(row);
+            }
+        }
+
+        if site == Site::Qkv {
+            return;
+        }
+        let (keys, values) = (cache.rows(2 * n), cache.rows(2 * n + 1));
+        let heads = n_head / n_head_kv * head_dim;
+        let mut groups = Vec::with_capacity(tokens.len() * n_head_kv);
+        for token in tokens.iter_mut() {
+            let Token { first, pos, q, attn, .. } = token;
+            attn.resize(n_head * head_dim, 0.0);
+            let rows = *first * shape.row_bytes()..(*first + *pos + 1) * shape.row_bytes();
+            for (head_kv, out) in attn.chunks_exact_mut(heads).enumerate() {
+                groups.push((rows.clone(), head_kv, &q[head_kv * heads..][..heads], out));
+            }
+        }
+        each(pool, &mut groups, |_, (rows, head_kv, q, out)| {
+            let (keys, values) = (&keys[rows.clone()], &values[rows.clone()]);
+            set.run(Attention { shape, head_kv: *head_kv, keys, values, q, out });
+        });
+
+        each_with_input(pool, tokens, inputs, |_, token, input| {
+            if let Some(norm) = &block.attn_sub_norm {
+                ops::rms_norm_in_place(&mut token.attn, norm, eps);
+            }
+            block.attn_output.prepare(input, &token.attn);
+        });
+        multiply(pool, [&block.attn_output], inputs, [&mut *out]);
+
+        each_with_input(pool, tokens, inputs, |index, token, input| {
+            out.take(index, &mut token.h);
+            ops::add(&mut token.x, &token.h, residual_scale);
+            ops::rms_norm(&token.x, &block.ffn_norm, eps, &mut token.h);
+            block.ffn_gate.prepare(input, &token.h);
+        });
+        if site == Site::Output {
+            return;
+        }
+        let activation = config.architecture.activation;
+        multiply_gated(pool, [&block.ffn_gate, &block.ffn_up], activation, inputs, out);
+        if site == Site::GateUp {
+            return;
+        }
+
+        each_with_input(pool, tokens, inputs, |index, token, input| {
+            out.take(index, &mut token.h);
+            if let Some(norm) = &block.ffn_sub_norm {
+                ops::rms_norm_in_place(&mut token.h, norm, eps);
+            }
+            block.ffn_down.prepare(input, &token.h);
+        });
+        multiply(pool, [&block.ffn_down], inputs, [&mut *out]);
+        each(pool, tokens, |index, token| {
+            out.take(index, &mut token.h);
+            ops::add(&mut token.x, &token.h, residual_scale);
+        });
+    }
+
+    fn lm_head(&self) -> &Matrix {
+        self.weights.output.as_ref().unwrap_or(&self.weights.token_embd)
+    }
+
+    /// The last norm of a residual stream.
+    fn last_norm(&self) -> impl Fn(&[f32]) -> Vec<f32> + Sync + use<'_> {
+        let (weight, eps) = (&self.weights.output_norm, self.config.eps);
+        move |x| {
+            let mut hidden = vec![0.0; x.len()];
+            ops::rms_norm(x, weight, eps, &mut hidden);
+            hidden
+        }
+    }
+
+    /// Every matrix of the blocks.
+    fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        self.weights.blocks.iter().flat_map(|block| {
+            [
+                &block.attn_q,
+                &block.attn_k,
+                &block.attn_v,
+                &block.attn_output,
+                &block.ffn_gate,
+                &block.ffn_up,
+                &block.ffn_down,
+            ]
+        })
+    }
+}
+
+/// Calls `work` with each token and its input.
+fn each_with_input(
+    pool: &dyn Pool,
+    tokens: &mut [Token],
+    inputs: &mut [Input],
+    work: impl Fn(usize, &mut Token, &mut Input) + Sync,
+) {
+    let mut both: Vec<_> = tokens.iter_mut().zip(inputs).collect();
+    each(pool, &mut both, |index, (token, input)| work(index, token, input));
+}
+
+/// The values of a row of a matrix.
+fn floats(matrix: &Matrix, row: usize) -> Vec<f32> {
+    let bytes = matrix.row(row);
+    let halves = || bytes.as_chunks::<2>().0.iter();
+    match matrix.kernel.ty {
+        TensorType::F16 => halves().map(|b| half::f16::from_le_bytes(*b).to_f32()).collect(),
+        TensorType::Bf16 => halves().map(|b| half::bf16::from_le_bytes(*b).to_f32()).collect(),
+        TensorType::F32 => {
+            bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+        }
+        // The values were checked when they were loaded.
+        ty => block_type(ty).and_then(|block| block.values(bytes).ok()).unwrap_or_default(),
+    }
+}
+
+impl Model for Cpu {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn about(&self) -> About {
+        let weights: usize = self.matrices().map(|matrix| matrix.bytes.len()).sum();
+        let of_tokens = self.weights.token_embd.bytes.len()
+            + self.weights.output.as_ref().map_or(0, |output| output.bytes.len());
+        let threads = self.pool.threads();
+        let s = if threads == 1 { "" } else { "s" };
+        About {
+            backend: Backend::Cpu,
+            adapter: format!("the CPU with {}, {threads} thread{s}", self.set.name()),
+            kv: self.cache.shape.kv,
+            gpu_bytes: (weights + of_tokens + self.cache.bytes()) as u64,
+            kernels: self.kernels.clone(),
+            sample: self.weights.sample,
+            notes: self.notes.clone(),
+            dispatches_per_token: 0,
+        }
+    }
+
+    fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>> {
+        self.embed(rows);
+        (0..block).for_each(|n| self.block(n, Site::Down));
+        self.block(block, site);
+        let Buffers { tokens, q, k, v, out, .. } = &mut self.buffers;
+        let value = |(index, token): (usize, &mut Token)| match site {
+            Site::Qkv => [q, k, v].iter().flat_map(|part| part.of_token(index)).flatten().copied().collect(),
+            Site::GateUp => out.of_token(index).flatten().copied().collect(),
+            Site::Output | Site::Down => std::mem::take(&mut token.x),
+        };
+        tokens.iter_mut().enumerate().map(value).collect()
+    }
+
+    fn hidden(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {
+        let norm = self.last_norm();
+        streams.iter().map(|x| norm(x)).collect()
+    }
+
+    fn logits(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {
+        let lm_head = self.lm_head();
+        let norm = self.last_norm();
+        let mut inputs = vec![Input::default(); streams.len()];
+        each(&*self.pool, &mut inputs, |index, input| {
+            lm_head.prepare(input, &norm(&streams[index]));
+        });
+        let mut products = Products::default();
+        multiply(&*self.pool, [lm_head], &inputs, [&mut products]);
+        let per = 1.0 / self.config.logit_scale;
+        let logits = (0..streams.len()).map(|token| {
+            let mut logits = Vec::with_capacity(lm_head.rows);
+            products.take(token, &mut logits);
+            if per != 1.0 {
+                logits.iter_mut().for_each(|logit| *logit *= per);
+            }
+            logits
+        });
+        logits.collect()
+    }
+
+    fn position_bytes(&self) -> usize {
+        self.cache.shape.row_bytes()
+    }
+
+    fn grow(&mut self, positions: usize) -> bool {
+        self.cache.grow(positions)
+    }
+
+    fn copy(&mut self, from: usize, to: usize, n: usize) {
+        self.cache.copy(from, to, n);
+    }
+
+    fn read(&mut self, buffer: usize, first: usize, n: usize) -> Option<Vec<u32>> {
+        self.cache.read(buffer, first, n)
+    }
+
+    fn write(&mut self, buffer: usize, first: usize, bytes: &[u8]) {
+        self.cache.write(buffer, first, bytes);
+    }
+
+    fn bytes_per_token(&self, pos: usize) -> u64 {
+        let weights: usize = self.matrices().map(|matrix| matrix.bytes.len()).sum();
+        let cache = 2 * self.config.n_layer * (pos + 1) * self.cache.shape.row_bytes();
+        (weights + self.lm_head().bytes.len() + self.weights.token_embd.row_bytes() + cache) as u64
+    }
+
+    fn bandwidth(&mut self) -> Option<f64> {
+        let all: Vec<&[u8]> =
+            self.matrices().chain([self.lm_head()]).map(|matrix| &*matrix.bytes).collect();
+        super::bandwidth::measure(&*self.pool, self.set, &all)
+    }
+}

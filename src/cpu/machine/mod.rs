@@ -1,0 +1,89 @@
+//! What differs from machine to machine: instruction sets and threads. All of the crate's `unsafe`
+//! code for the CPU is in this folder.
+//!
+//! [`Simd`] has the operations that kernels need, on vectors of 32 bytes. Kernels are written once,
+//! for any [`Simd`]. [`InstructionSet::run`] compiles one for each instruction set and calls the
+//! right one.
+
+#![allow(unsafe_code, reason = "instructions that not every machine has, and work for threads")]
+
+mod scalar;
+mod simd;
+#[cfg(not(target_arch = "wasm32"))]
+mod threads;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub(crate) use simd::{Run, Simd, f16};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use threads::Threads;
+
+/// An instruction set that this machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionSet(Set);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+    RelaxedSimd,
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128,
+    Scalar,
+}
+
+impl InstructionSet {
+    /// Plain Rust, with which the others are compared.
+    pub const SCALAR: Self = Self(Set::Scalar);
+
+    /// Those of this machine, the fastest first. The last one is [`InstructionSet::SCALAR`].
+    pub fn available() -> Vec<Self> {
+        let sets = [
+            #[cfg(target_arch = "x86_64")]
+            x86::has_avx512().then_some(Set::Avx512),
+            #[cfg(target_arch = "x86_64")]
+            x86::has_avx2().then_some(Set::Avx2),
+            #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+            Some(Set::RelaxedSimd),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Some(Set::Simd128),
+            Some(Set::Scalar),
+        ];
+        sets.into_iter().flatten().map(Self).collect()
+    }
+
+    /// The name for people, and for `--instructions`.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => "avx512-vnni",
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => "avx2",
+            #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+            Set::RelaxedSimd => "relaxed-simd",
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Set::Simd128 => "simd128",
+            Set::Scalar => "scalar",
+        }
+    }
+
+    /// Runs `work` with these instructions.
+    pub(crate) fn run<R: Run>(self, work: R) -> R::Output {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => x86::run_avx512(work),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => x86::run_avx2(work),
+            #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+            Set::RelaxedSimd => work.run(wasm::Relaxed),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Set::Simd128 => work.run(wasm::Simd128),
+            Set::Scalar => work.run(scalar::Scalar),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The model on the CPU.
+//!
+//! Weights stay in memory as they are in the file. [`formats`] has the kernels that multiply them with
+//! int8 activations, written once for any instruction set. The instruction sets and the threads are in
+//! [`machine`], with all `unsafe` code. `forward.rs` is the model itself.
+//!
+//! A step is computed when it is submitted, see [`crate::host`]. A row of a product, or a head, is
+//! computed by one thread and in one order, so a token's bits do not depend on the number of threads or
+//! on the tokens beside it.
+
+mod attention;
+mod bandwidth;
+mod cache;
+mod formats;
+mod forward;
+mod input;
+mod machine;
+mod open;
+mod ops;
+mod pool;
+mod product;
+mod weights;
+
+pub use machine::InstructionSet;
+pub use open::OnCpu;

@@ -1,0 +1,125 @@
+//! Opens the CPU for a session.
+
+use std::future::ready;
+
+use super::cache::{Cache, CacheShape};
+use super::forward::{Buffers, Cpu};
+use super::machine::InstructionSet;
+use super::pool::Pool;
+use super::weights::Loader;
+use crate::compute::{Compute, EngineOptions, LmHead, Opening, Progress};
+use crate::error::{Error, Result};
+use crate::host::{Host, HostTraits};
+use crate::model::{Angles, Config, Weight};
+use crate::source::{Reader, Source};
+
+/// Bytes of KV cache that are taken by default. A caller who wants a larger context asks for it.
+const MAX_CACHE: usize = 1 << 30;
+
+/// Tokens of a chunk. More would not make a prompt faster, and an abort would wait for them.
+const CHUNK: usize = 64;
+
+/// Tokens of a pass of several sequences. Their logits are in memory together.
+const PASS: usize = 32;
+
+/// Opens the CPU for a session.
+#[derive(Clone, Debug, Default)]
+pub struct OnCpu {
+    /// How many threads compute; `None`: as many as run at once. Pages have one.
+    pub threads: Option<usize>,
+    /// The instruction set to use, for tests; `None`: the best one.
+    pub instructions: Option<InstructionSet>,
+    /// How a session uses it, for tests; `None`: as is best.
+    pub traits: Option<HostTraits>,
+}
+
+impl Opening for OnCpu {
+    type Opened = Self;
+
+    fn open(self) -> impl Future<Output = Result<Self>> {
+        ready(match self.threads {
+            Some(0) => {
+                Err(Error::BadOption { name: "threads".into(), why: "must be at least 1".into() })
+            }
+            _ => Ok(self),
+        })
+    }
+
+    async fn load<S: Source>(
+        opened: Self,
+        config: Config,
+        table: &[Weight],
+        reader: &mut Reader<S>,
+        options: &EngineOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Box<dyn Compute>> {
+        check_shape(&config)?;
+        let shape = CacheShape::new(&config, options.kv);
+        let n_ctx = options.context_within(config.n_ctx)?.unwrap_or_else(|| {
+            let fits = MAX_CACHE / (2 * config.n_layer * shape.row_bytes());
+            config.n_ctx.min(fits.max(1))
+        });
+        // The cache comes first, because a model without room for it is not worth reading.
+        let cache = Cache::new(shape, config.n_layer, n_ctx)?;
+        let available = InstructionSet::available();
+        let sets = match opened.instructions {
+            Some(set) => vec![set],
+            None => available,
+        };
+        let mut loader =
+            Loader { reader, config: &config, options, sets: &sets, n_ctx, chosen: Vec::new() };
+        let weights = loader.load(table, progress).await?;
+        progress(Progress::Compile);
+        let chosen = loader.chosen;
+        let best = sets.first().copied().unwrap_or(InstructionSet::SCALAR);
+        let kernels =
+            chosen.iter().map(|(ty, set)| format!("{ty}/{}", set.name())).collect();
+        let of_head = (options.lm_head == LmHead::Int8)
+            .then(|| "on the CPU the LM head stays as it is in the file".to_owned());
+        let slower = chosen.iter().filter(|(_, set)| *set != best);
+        let notes = slower.map(|(ty, set)| {
+            let (best, set) = (best.name(), set.name());
+            format!("{ty} is computed with {set}, because its {best} code fails its test here")
+        });
+        let angles =
+            Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
+        let cpu = Cpu {
+            notes: notes.chain(of_head).collect(),
+            kernels,
+            weights,
+            cache,
+            angles,
+            pool: pool(opened.threads),
+            set: best,
+            buffers: Buffers::default(),
+            config,
+        };
+        let traits = opened.traits.unwrap_or(HostTraits {
+            chunk: CHUNK,
+            pass: PASS,
+            prompt_lookup: true,
+            ..HostTraits::default()
+        });
+        Ok(Box::new(Host::new(cpu, n_ctx, traits)))
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn pool(threads: Option<usize>) -> Box<dyn Pool> {
+    use super::machine::Threads;
+    Box::new(Threads::new(threads.unwrap_or_else(Threads::default_number)))
+}
+
+#[cfg(target_arch = "wasm32")]
+fn pool(_threads: Option<usize>) -> Box<dyn Pool> {
+    Box::new(super::pool::Alone)
+}
+
+/// Refuses shapes that the kernels cannot compute, beyond the rules of [`Config`].
+fn check_shape(config: &Config) -> Result<()> {
+    if config.head_dim.is_multiple_of(8) {
+        return Ok(());
+    }
+    let why = format!("heads of {} values; they must be a multiple of 8", config.head_dim);
+    Err(Error::UnsupportedModel(why))
+}

@@ -1,0 +1,157 @@
+//! A matrix in memory, and products whose rows are split over threads.
+
+use std::ops::Range;
+
+use super::formats::{Job, Kernel, product_of_floats};
+use super::input::{Input, Order};
+use super::machine::{InstructionSet, Run, Simd};
+use super::ops;
+use super::pool::{Pool, each};
+use crate::blocks::{BlockType, block_type};
+use crate::model::Activation;
+
+/// Rows of a block's matrix that one thread computes at a time.
+const ROWS: usize = 32;
+
+/// The same of a matrix with a row for each token of the vocabulary.
+const VOCABULARY_ROWS: usize = 256;
+
+/// The most rows of a block's matrix that count as such.
+const MANY: usize = 1 << 15;
+
+/// A matrix as it is in the file.
+pub(super) struct Matrix {
+    pub(super) kernel: &'static Kernel,
+    pub(super) set: InstructionSet,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) bytes: Vec<u8>,
+    /// Multiplies every product.
+    pub(super) factor: f32,
+    /// Whether inputs stay floats, in a matrix of blocks.
+    pub(super) of_floats: bool,
+}
+
+impl Matrix {
+    /// Bytes of a row.
+    pub(super) fn row_bytes(&self) -> usize {
+        self.bytes.len() / self.rows.max(1)
+    }
+
+    /// Bytes of row `index`.
+    pub(super) fn row(&self, index: usize) -> &[u8] {
+        let len = self.row_bytes();
+        &self.bytes[index * len..][..len]
+    }
+
+    /// Makes `input` of the values `x`.
+    pub(super) fn prepare(&self, input: &mut Input, x: &[f32]) {
+        let order = if self.of_floats { Order::Floats } else { self.kernel.order };
+        input.prepare(order, self.set, x);
+    }
+
+    fn block(&self) -> Option<&'static BlockType> {
+        if self.of_floats { block_type(self.kernel.ty) } else { None }
+    }
+
+    fn part_rows(&self) -> usize {
+        if self.rows < MANY { ROWS } else { VOCABULARY_ROWS }
+    }
+
+    /// Multiplies `rows` with each input. `out` is `[inputs][rows]`.
+    fn multiply(&self, rows: Range<usize>, inputs: &[Input], out: &mut [f32]) {
+        let row_bytes = self.row_bytes();
+        let weights = &self.bytes[rows.start * row_bytes..rows.end * row_bytes];
+        let job = Job { weights, row_bytes, factor: self.factor, inputs };
+        match self.block() {
+            Some(block) => product_of_floats(self.set, block, &job, out),
+            None => self.kernel.product(self.set, &job, out),
+        }
+    }
+}
+
+/// The results of a product, in parts of several rows: `[parts][tokens][rows of the part]`.
+#[derive(Default)]
+pub(super) struct Products {
+    values: Vec<f32>,
+    tokens: usize,
+    part_rows: usize,
+}
+
+impl Products {
+    fn resize(&mut self, matrix: &Matrix, tokens: usize) {
+        self.values.resize(matrix.rows * tokens, 0.0);
+        (self.tokens, self.part_rows) = (tokens, matrix.part_rows());
+    }
+
+    /// The parts, and the rows of each.
+    fn parts(&mut self) -> impl Iterator<Item = (Range<usize>, &mut [f32])> {
+        let (tokens, each) = (self.tokens, self.part_rows);
+        self.values.chunks_mut(each * tokens).enumerate().map(move |(part, values)| {
+            let first = part * each;
+            (first..first + values.len() / tokens, values)
+        })
+    }
+
+    /// The results of a token.
+    pub(super) fn of_token(&self, token: usize) -> impl Iterator<Item = &[f32]> {
+        self.values.chunks(self.part_rows * self.tokens).map(move |part| {
+            let rows = part.len() / self.tokens;
+            &part[token * rows..][..rows]
+        })
+    }
+
+    /// Copies the results of a token.
+    pub(super) fn take(&self, token: usize, to: &mut Vec<f32>) {
+        to.clear();
+        self.of_token(token).for_each(|rows| to.extend_from_slice(rows));
+    }
+}
+
+/// Multiplies `inputs` with each of the matrices.
+pub(super) fn multiply<const N: usize>(
+    pool: &dyn Pool,
+    matrices: [&Matrix; N],
+    inputs: &[Input],
+    products: [&mut Products; N],
+) {
+    let mut parts = Vec::new();
+    for (matrix, products) in matrices.into_iter().zip(products) {
+        products.resize(matrix, inputs.len());
+        parts.extend(products.parts().map(|(rows, out)| (matrix, rows, out)));
+    }
+    each(pool, &mut parts, |_, (matrix, rows, out)| matrix.multiply(rows.clone(), inputs, out));
+}
+
+/// Multiplies `inputs` with gate and up, and gives the gated activation.
+pub(super) fn multiply_gated(
+    pool: &dyn Pool,
+    [gate, up]: [&Matrix; 2],
+    activation: Activation,
+    inputs: &[Input],
+    products: &mut Products,
+) {
+    products.resize(up, inputs.len());
+    let mut parts: Vec<_> = products.parts().collect();
+    each(pool, &mut parts, |_, (rows, out)| {
+        let mut gates = vec![0.0; out.len()];
+        gate.multiply(rows.clone(), inputs, &mut gates);
+        up.multiply(rows.clone(), inputs, out);
+        up.set.run(Gate { activation, gates: &gates, out });
+    });
+}
+
+struct Gate<'a> {
+    activation: Activation,
+    gates: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Run for Gate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        ops::gate(self.activation, self.gates, self.out);
+    }
+}

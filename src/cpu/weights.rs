@@ -1,0 +1,251 @@
+//! Reads the weights, each tensor straight into its own memory.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use super::formats::kernel_of;
+use super::machine::InstructionSet;
+use super::product::Matrix;
+use crate::blocks::{are_finite, block_type};
+use crate::compute::{EngineOptions, Progress};
+use crate::error::{Error, Result};
+use crate::gguf::TensorType;
+use crate::model::{Config, Kind, Role, Weight};
+use crate::source::{Reader, Source};
+use crate::ternary;
+
+/// Bytes that are read at a time. More are taken if a row is longer.
+const SLICE: usize = 1 << 20;
+
+/// Bytes at the beginning of each tensor that are hashed, to tell models of the same shape apart.
+const SAMPLE: usize = 256;
+
+/// The weights of a model.
+pub(super) struct Weights {
+    pub(super) token_embd: Matrix,
+    /// The LM head, if it is not the embedding.
+    pub(super) output: Option<Matrix>,
+    pub(super) output_norm: Vec<f32>,
+    pub(super) blocks: Vec<Block>,
+    /// The divisors of RoPE's frequencies `[head_dim / 2]`, if the file has them.
+    pub(super) rope_divisors: Option<Vec<f32>>,
+    /// A hash of the first bytes of each tensor.
+    pub(super) sample: u64,
+}
+
+/// The weights of a block. Norms that the architecture does not have are `None`.
+pub(super) struct Block {
+    pub(super) attn_norm: Vec<f32>,
+    pub(super) attn_q: Matrix,
+    pub(super) attn_k: Matrix,
+    pub(super) attn_v: Matrix,
+    pub(super) attn_q_norm: Option<Vec<f32>>,
+    pub(super) attn_k_norm: Option<Vec<f32>>,
+    pub(super) attn_sub_norm: Option<Vec<f32>>,
+    pub(super) attn_output: Matrix,
+    pub(super) ffn_norm: Vec<f32>,
+    pub(super) ffn_gate: Matrix,
+    pub(super) ffn_up: Matrix,
+    pub(super) ffn_sub_norm: Option<Vec<f32>>,
+    pub(super) ffn_down: Matrix,
+}
+
+/// Reads a model's weights.
+pub(super) struct Loader<'a, S> {
+    pub(super) reader: &'a mut Reader<S>,
+    pub(super) config: &'a Config,
+    pub(super) options: &'a EngineOptions,
+    /// The instruction sets to use, the best first.
+    pub(super) sets: &'a [InstructionSet],
+    pub(super) n_ctx: usize,
+    /// The instruction set of each type of matrix so far.
+    pub(super) chosen: Vec<(TensorType, InstructionSet)>,
+}
+
+/// A tensor in memory.
+enum Held {
+    Matrix(Matrix),
+    Vector(Vec<f32>),
+}
+
+impl<S: Source> Loader<'_, S> {
+    /// Reads the tensors of `table`, which is in the file's order.
+    ///
+    /// Errors: `bad-gguf` for values that no model has, `out-of-memory`, and those of the source.
+    pub(super) async fn load(
+        &mut self,
+        table: &[Weight],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Weights> {
+        let mut hasher = DefaultHasher::new();
+        // Keys and values are not held as on a GPU.
+        hasher.write(b"cpu");
+        let mut held = Vec::with_capacity(table.len());
+        for weight in table {
+            let tensor = match weight.role.kind() {
+                Kind::Vector => Held::Vector(self.vector(weight, &mut hasher, progress).await?),
+                _ => Held::Matrix(self.matrix(weight, &mut hasher, progress).await?),
+            };
+            held.push((weight.role, weight.block, tensor));
+        }
+        self.collect(held, hasher.finish())
+    }
+
+    async fn vector(
+        &mut self,
+        weight: &Weight,
+        hasher: &mut DefaultHasher,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<f32>> {
+        let tensor = &weight.tensor;
+        let end = tensor.offset + tensor.len;
+        let bytes = self.reader.read(tensor.offset..end).await?;
+        hasher.write(&bytes[..bytes.len().min(SAMPLE)]);
+        progress(Progress::Upload { loaded: end, total: self.reader.len() });
+        match weight.role {
+            Role::RopeFreqs | Role::RopeFactorsShort | Role::RopeFactorsLong => {
+                weight.divisors(&bytes)
+            }
+            _ => weight.floats(&bytes),
+        }
+    }
+
+    async fn matrix(
+        &mut self,
+        weight: &Weight,
+        hasher: &mut DefaultHasher,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Matrix> {
+        let tensor = &weight.tensor;
+        let is_i2s = tensor.ty == TensorType::I2S;
+        let tail = if is_i2s { ternary::TAIL as u64 } else { 0 };
+        let codes = tensor.len - tail;
+        let mut bytes: Vec<u8> = Vec::new();
+        bytes.try_reserve_exact(codes as usize).map_err(|_| Error::OutOfMemory {
+            what: format!("tensor `{}`", tensor.name),
+            needed: codes,
+            granted: 0,
+        })?;
+        let row = codes as usize / weight.rows();
+        // A slice has whole rows, but for I2_S, whose rows may be short of 128 codes' worth of bytes.
+        let each = (SLICE / row).max(1) * row;
+        let mut at = 0;
+        while at < codes {
+            let next = (at + each as u64).min(codes);
+            let mut slice = self.reader.read(tensor.offset + at..tensor.offset + next).await?;
+            if at == 0 {
+                hasher.write(&slice[..slice.len().min(SAMPLE)]);
+            }
+            if is_i2s && self.options.i2s_arm {
+                ternary::repack_arm(&mut slice);
+            }
+            check(weight, at, &slice)?;
+            bytes.extend_from_slice(&slice);
+            at = next;
+            let loaded = tensor.offset + at;
+            progress(Progress::Upload { loaded, total: self.reader.len() });
+        }
+        let mut factor = 1.0;
+        if is_i2s {
+            let end = tensor.offset + tensor.len;
+            factor = weight.scale(&self.reader.read(end - tail..end).await?)?;
+        }
+        let mut rows = weight.rows();
+        if weight.role.kind() == Kind::Vocabulary {
+            // Further rows only pad the vocabulary.
+            rows = self.config.n_vocab;
+            bytes.truncate(rows * row);
+        }
+        let kernel = kernel_of(tensor.ty)
+            .ok_or_else(|| Error::Internal(format!("no kernel for {}", tensor.ty)))?;
+        let known = self.chosen.iter().find(|(ty, _)| *ty == tensor.ty);
+        let set = match known {
+            Some((_, set)) => *set,
+            None => {
+                let set = kernel.choose(self.sets);
+                self.chosen.push((tensor.ty, set));
+                set
+            }
+        };
+        let of_floats = self.options.float_activations && block_type(tensor.ty).is_some();
+        Ok(Matrix { kernel, set, rows, columns: weight.columns(), bytes, factor, of_floats })
+    }
+
+    fn collect(&self, held: Vec<(Role, usize, Held)>, sample: u64) -> Result<Weights> {
+        let mut vectors = Vec::new();
+        let mut matrices = Vec::new();
+        for (role, block, held) in held {
+            match held {
+                Held::Vector(vector) => vectors.push(((role, block), vector)),
+                Held::Matrix(matrix) => matrices.push(((role, block), matrix)),
+            }
+        }
+        let mut vector_if = |role, block| take(&mut vectors, (role, block));
+        let mut matrix_if = |role, block| take(&mut matrices, (role, block));
+        let missing = |role: Role| Error::MissingTensor { name: format!("{}.weight", role.name()) };
+        let mut blocks = Vec::new();
+        for block in 0..self.config.n_layer {
+            let mut vector =
+                |role| vector_if(role, block).ok_or_else(|| missing(role));
+            let (attn_norm, ffn_norm) = (vector(Role::AttnNorm)?, vector(Role::FfnNorm)?);
+            let mut matrix = |role| matrix_if(role, block).ok_or_else(|| missing(role));
+            blocks.push(Block {
+                attn_norm,
+                ffn_norm,
+                attn_q: matrix(Role::AttnQ)?,
+                attn_k: matrix(Role::AttnK)?,
+                attn_v: matrix(Role::AttnV)?,
+                attn_output: matrix(Role::AttnOutput)?,
+                ffn_gate: matrix(Role::FfnGate)?,
+                ffn_up: matrix(Role::FfnUp)?,
+                ffn_down: matrix(Role::FfnDown)?,
+                attn_q_norm: vector_if(Role::AttnQNorm, block),
+                attn_k_norm: vector_if(Role::AttnKNorm, block),
+                attn_sub_norm: vector_if(Role::AttnSubNorm, block),
+                ffn_sub_norm: vector_if(Role::FfnSubNorm, block),
+            });
+        }
+        let factors = match self.config.rope.takes_long_factors(self.n_ctx) {
+            true => Role::RopeFactorsLong,
+            false => Role::RopeFactorsShort,
+        };
+        let of_norm = vector_if(Role::OutputNorm, 0);
+        let rope_divisors = vector_if(Role::RopeFreqs, 0).or_else(|| vector_if(factors, 0));
+        let embd = matrix_if(Role::TokenEmbd, 0);
+        Ok(Weights {
+            token_embd: embd.ok_or_else(|| missing(Role::TokenEmbd))?,
+            output: matrix_if(Role::Output, 0),
+            output_norm: of_norm.ok_or_else(|| missing(Role::OutputNorm))?,
+            blocks,
+            rope_divisors,
+            sample,
+        })
+    }
+}
+
+fn take<K: PartialEq, T>(from: &mut Vec<(K, T)>, key: K) -> Option<T> {
+    let index = from.iter().position(|(other, _)| *other == key)?;
+    Some(from.swap_remove(index).1)
+}
+
+/// Refuses values that no model has, in a slice that begins `at` bytes after the tensor's beginning.
+fn check(weight: &Weight, at: u64, slice: &[u8]) -> Result<()> {
+    let ty = weight.tensor.ty;
+    if ty == TensorType::I2S {
+        return weight.check_codes(slice, at);
+    }
+    if let Some(block) = block_type(ty) {
+        return block.check(slice).map_err(|fault| weight.fault(at, fault));
+    }
+    let finite = match ty {
+        TensorType::F16 => are_finite(slice),
+        TensorType::Bf16 => {
+            slice.as_chunks().0.iter().all(|b| half::bf16::from_le_bytes(*b).is_finite())
+        }
+        _ => slice.as_chunks().0.iter().all(|b| f32::from_le_bytes(*b).is_finite()),
+    };
+    if finite {
+        return Ok(());
+    }
+    let name = &weight.tensor.name;
+    Err(Error::BadGguf(format!("tensor `{name}` holds values that are not finite")))
+}

@@ -1,0 +1,67 @@
+//! What a session needs around a model that the CPU computes: slots, the choice of tokens, ranges of
+//! the KV cache. [`Model`] is the model. A step is computed when it is submitted.
+
+mod compute;
+
+pub use compute::{Host, HostTraits};
+
+use crate::compute::{About, Site};
+use crate::model::Config;
+
+/// A token to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Where its sequence begins in the KV cache.
+    pub first: usize,
+    /// Its position in the sequence.
+    pub pos: usize,
+    /// The token.
+    pub id: u32,
+}
+
+/// A model that the CPU computes, with its KV cache.
+pub trait Model {
+    /// The model's sizes.
+    fn config(&self) -> &Config;
+
+    /// Facts about it.
+    fn about(&self) -> About;
+
+    /// Computes tokens as far as `site` of the block `block`, and fills the KV cache of this block and
+    /// those before it. Gives the values there for each token. A token comes after those of its sequence
+    /// that are in the same call. Its results do not depend on the other tokens of the call.
+    fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>>;
+
+    /// The hidden state of each residual stream, which is the stream after the last norm.
+    fn hidden(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>>;
+
+    /// The logits `[n_vocab]` of each residual stream.
+    fn logits(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>>;
+
+    /// Bytes of a position in each buffer of the KV cache, a multiple of 4. The buffers are the keys of
+    /// the first block, its values, and so on.
+    fn position_bytes(&self) -> usize;
+
+    /// Makes room for `positions` in the KV cache. It keeps its contents. Gives whether there was the
+    /// memory.
+    fn grow(&mut self, positions: usize) -> bool;
+
+    /// Copies `n` positions of the KV cache.
+    fn copy(&mut self, from: usize, to: usize, n: usize);
+
+    /// Reads `n` positions of a buffer of the KV cache; `None` if it has no such positions.
+    fn read(&mut self, buffer: usize, first: usize, n: usize) -> Option<Vec<u32>>;
+
+    /// Writes positions of a buffer of the KV cache, as they were read.
+    fn write(&mut self, buffer: usize, first: usize, bytes: &[u8]);
+
+    /// Bytes that a greedy decode step with `pos` tokens in the cache has to read.
+    fn bytes_per_token(&self, _pos: usize) -> u64 {
+        0
+    }
+
+    /// The rate in GB/s at which all threads together read memory; `None` if it is not of interest.
+    fn bandwidth(&mut self) -> Option<f64> {
+        None
+    }
+}
