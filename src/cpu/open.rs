@@ -31,6 +31,8 @@ pub struct OnCpu {
     pub instructions: Option<InstructionSet>,
     /// How a session uses it, for tests; `None`: as is best.
     pub traits: Option<HostTraits>,
+    /// A sentence for people on why the CPU computes.
+    pub note: Option<String>,
 }
 
 impl Opening for OnCpu {
@@ -84,7 +86,7 @@ impl Opening for OnCpu {
         let angles =
             Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cpu = Cpu {
-            notes: notes.chain(of_head).collect(),
+            notes: opened.note.into_iter().chain(notes).chain(of_head).collect(),
             kernels,
             weights,
             cache,

@@ -24,7 +24,6 @@ pub(super) struct Matrix {
     pub(super) kernel: &'static Kernel,
     pub(super) set: InstructionSet,
     pub(super) rows: usize,
-    pub(super) columns: usize,
     pub(super) bytes: Vec<u8>,
     /// Multiplies every product.
     pub(super) factor: f32,

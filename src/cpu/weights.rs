@@ -167,7 +167,7 @@ impl<S: Source> Loader<'_, S> {
             }
         };
         let of_floats = self.options.float_activations && block_type(tensor.ty).is_some();
-        Ok(Matrix { kernel, set, rows, columns: weight.columns(), bytes, factor, of_floats })
+        Ok(Matrix { kernel, set, rows, bytes, factor, of_floats })
     }
 
     fn collect(&self, held: Vec<(Role, usize, Held)>, sample: u64) -> Result<Weights> {

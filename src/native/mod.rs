@@ -1,5 +1,6 @@
 //! Files, blocking calls and formats of answers, for everything that is not a browser.
 
+mod backend;
 mod formats;
 
 use std::fs::{self, File};
@@ -12,6 +13,7 @@ use crate::gguf::Joined;
 use crate::source::Source;
 use crate::transfer::VolumeName;
 
+pub use backend::{Choose, Open, Opened};
 pub use formats::{Format, Formats, Formatted};
 pub use pollster::block_on;
 

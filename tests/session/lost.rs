@@ -11,9 +11,10 @@ use tritloom::compute::{
     About, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
     Progress, Seat, Span, Steps, Tap, Traits,
 };
+use tritloom::host::HostTraits;
 use tritloom::model::{Config, Weight};
 use tritloom::native::block_on;
-use tritloom::reference::OnCpu;
+use tritloom::reference::OnReference;
 use tritloom::sampling::Mask;
 use tritloom::session::{Calls, LoadOptions, Prompt, Session};
 use tritloom::source::{Reader, Source};
@@ -30,7 +31,7 @@ pub(crate) struct Losing {
     is_full: bool,
     /// First halves of steps, and whether the hidden states of the last one are still there.
     ahead: Rc<Cell<(usize, bool)>>,
-    cpu: OnCpu,
+    reference: OnReference,
 }
 
 impl Losing {
@@ -46,7 +47,8 @@ impl Losing {
     /// It is not lost, and has as many steps in flight as a card.
     pub(crate) fn never() -> Self {
         let depth = Depth { max_batches: 6, max_batch_steps: 4 };
-        Self { cpu: OnCpu { depth, ..OnCpu::default() }, ..Self::after(usize::MAX) }
+        let traits = HostTraits { depth, ..HostTraits::default() };
+        Self { reference: OnReference { traits }, ..Self::after(usize::MAX) }
     }
 
     /// How many first halves of steps were computed.
@@ -91,7 +93,8 @@ impl Opening for Losing {
         options: &EngineOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Box<dyn Compute>> {
-        let compute = OnCpu::load(losing.cpu, config, table, reader, options, progress).await?;
+        let compute =
+            OnReference::load(losing.reference, config, table, reader, options, progress).await?;
         Ok(Box::new(Lost { losing, compute }))
     }
 }

@@ -132,17 +132,17 @@ fn saved_by(setup: &Setup) -> Vec<u8> {
 
 #[test]
 fn a_chat_of_another_model_is_refused() {
-    let on_cpu = || Setup::default().on_reference();
-    let saved = saved_by(&on_cpu());
+    let on_reference = || Setup::default().on_reference();
+    let saved = saved_by(&on_reference());
     // One weight is another one.
     let mut bytes = fs::read(path("tests/data/golden/golden.gguf")).unwrap();
     let gguf = block_on(Gguf::read(&mut Reader::new(&bytes[..]))).unwrap();
     let norm = gguf.tensors.iter().find(|tensor| tensor.name == "output_norm.weight").unwrap();
     bytes[norm.offset as usize] ^= 1;
     let others = [
-        (on_cpu().load(&bytes).unwrap(), &saved),
-        (on_cpu().small(), &saved),
-        (on_cpu().float_activations().golden(), &saved),
+        (on_reference().load(&bytes).unwrap(), &saved),
+        (on_reference().small(), &saved),
+        (on_reference().float_activations().golden(), &saved),
         (Setup::default().kv(KvType::Int8).golden(), &saved_by(&Setup::default())),
     ];
     for (mut other, saved) in others {

@@ -10,12 +10,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use tritloom::Result;
 use tritloom::compute::Depth;
+use tritloom::cpu::{InstructionSet, OnCpu};
 use tritloom::engine::Engine;
 use tritloom::gguf::Gguf;
 use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::host::HostTraits;
 use tritloom::model::{Config, weights::weights};
 use tritloom::native::block_on;
-use tritloom::reference::OnCpu;
+use tritloom::reference::OnReference;
 use tritloom::sampling::Logprobs;
 use tritloom::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
 use tritloom::source::Reader;
@@ -34,12 +36,25 @@ pub(crate) struct Setup {
     pub(crate) like_a_fast_card: bool,
     /// Prompt tokens of a prefill step, at most; `None`: as many as the adapter is tuned for.
     pub(crate) chunk: Option<usize>,
-    /// Tokens of a pass of several sequences, at most, on the reference.
+    /// Threads of the CPU.
+    pub(crate) threads: Option<usize>,
+    /// Tokens of a pass of several sequences, at most, on the reference or the CPU.
     pub(crate) pass: Option<usize>,
-    /// Compute with the reference, which needs no GPU.
-    pub(crate) on_reference: bool,
+    /// What computes.
+    pub(crate) on: On,
     /// Open a device that no other test uses.
     pub(crate) on_own_device: bool,
+}
+
+/// What computes.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) enum On {
+    #[default]
+    Gpu,
+    /// Plain Rust, which needs no GPU.
+    Reference,
+    /// The CPU, with these instructions, or its best ones.
+    Cpu(Option<InstructionSet>),
 }
 
 /// The devices that tests share, by their options. A pipeline that one test compiles serves the
@@ -78,11 +93,21 @@ impl Setup {
 
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
         let mut reader = Reader::new(bytes);
-        let mut session = if self.on_reference {
-            block_on(Session::load(self.reference(), &mut reader, &self.load, &mut |_| {}))?
-        } else {
-            let gpu = ready(Ok(self.open()));
-            block_on(Session::load(gpu, &mut reader, &self.load, &mut |_| {}))?
+        let load = &self.load;
+        let mut session = match self.on {
+            On::Gpu => {
+                let gpu = ready(Ok(self.open()));
+                block_on(Session::load(gpu, &mut reader, load, &mut |_| {}))?
+            }
+            On::Reference => {
+                let reference = OnReference { traits: self.host_traits() };
+                block_on(Session::load(reference, &mut reader, load, &mut |_| {}))?
+            }
+            On::Cpu(instructions) => {
+                let traits = Some(self.host_traits());
+                let cpu = OnCpu { instructions, traits, threads: self.threads, ..OnCpu::default() };
+                block_on(Session::load(cpu, &mut reader, load, &mut |_| {}))?
+            }
         };
         if self.like_a_fast_card {
             session.suppose_steps_of(Duration::from_millis(1));
@@ -90,20 +115,36 @@ impl Setup {
         Ok(session)
     }
 
-    /// The reference, with as many steps in flight as a card would have.
-    fn reference(&self) -> OnCpu {
-        let cpu = OnCpu::default();
+    /// How a session uses the reference or the CPU, with as many steps in flight as a card would have.
+    fn host_traits(&self) -> HostTraits {
+        let traits = HostTraits::default();
         let depth = Depth { max_batches: 6, max_batch_steps: 4 };
-        OnCpu {
-            chunk: self.chunk.unwrap_or(cpu.chunk),
-            depth: if self.like_a_card { depth } else { cpu.depth },
+        HostTraits {
+            chunk: self.chunk.unwrap_or(traits.chunk),
+            depth: if self.like_a_card { depth } else { traits.depth },
             prompt_lookup: self.like_a_card,
-            pass: self.pass.unwrap_or(cpu.pass),
+            pass: self.pass.unwrap_or(traits.pass),
         }
     }
 
     pub(crate) fn on_reference(mut self) -> Self {
-        self.on_reference = true;
+        self.on = On::Reference;
+        self
+    }
+
+    pub(crate) fn on_cpu(mut self) -> Self {
+        self.on = On::Cpu(None);
+        self
+    }
+
+    /// The CPU, with these instructions.
+    pub(crate) fn with(mut self, instructions: InstructionSet) -> Self {
+        self.on = On::Cpu(Some(instructions));
+        self
+    }
+
+    pub(crate) fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
         self
     }
 

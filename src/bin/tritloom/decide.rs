@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use tritloom::Result;
-use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::gpu::GpuOptions;
 use tritloom::native::{block_on, open};
-use tritloom::reference::OnCpu;
 use tritloom::session::{
     DecideOptions, Label, LoadOptions, Normalize, Question, QuestionKind, Session,
 };
 use tritloom::source::Reader;
 
+use crate::backend::BackendArgs;
 use crate::generate::{prompt_text, show_progress};
 use crate::output::print;
 
@@ -45,9 +45,8 @@ pub(crate) struct Decide {
     /// The model, a GGUF file
     #[arg(long, value_name = "FILE", default_value = "models/tiny-stories.gguf")]
     model: PathBuf,
-    /// Compute on the CPU with the reference implementation, which is slow
-    #[arg(long)]
-    cpu: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
 }
 
 /// [`Normalize`] on the command line.
@@ -86,12 +85,11 @@ pub(crate) fn decide(args: &Decide) -> Result<()> {
     let mut reader = Reader::new(open(&args.model)?);
     let load = LoadOptions::default();
     let found = block_on(async {
-        let mut session = if args.cpu {
-            Session::load(OnCpu::default(), &mut reader, &load, &mut show_progress).await?
-        } else {
-            let gpu = GpuOptions::default();
-            Session::load(Gpu::open(&gpu), &mut reader, &load, &mut show_progress).await?
-        };
+        let opening = args.backend.open(GpuOptions::default());
+        let mut session = Session::load(opening, &mut reader, &load, &mut show_progress).await?;
+        for note in &session.info().notes {
+            let _ = writeln!(io::stderr(), "note: {note}");
+        }
         session.decide(&text, &[question], &options).await
     })?;
     let decisions = found.decisions.iter();

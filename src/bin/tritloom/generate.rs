@@ -12,9 +12,8 @@ use clap::{Args, CommandFactory, ValueEnum};
 use tritloom::chat::{Message, Role, TemplateChoice, ToolChoice, Tools};
 use tritloom::compute::EngineOptions;
 use tritloom::gguf::Joined;
-use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::gpu::GpuOptions;
 use tritloom::native::{FileSource, Format, Formats, Formatted, block_on, open};
-use tritloom::reference::OnCpu;
 use tritloom::sampling::Sampling;
 use tritloom::session::{
     Channel, FinishReason, GenerateOptions, KvType, LmHead, LoadOptions, Progress, Session, Token,
@@ -25,6 +24,7 @@ use tritloom::tokenizer::{Rules, Tokenizer};
 use tritloom::{Error, Result};
 
 use crate::Cli;
+use crate::backend::BackendArgs;
 use crate::calls::Lines;
 use crate::options::{logit_bias, one_or_more, whole_number};
 use crate::output::Output;
@@ -105,19 +105,17 @@ pub(crate) struct Generate {
     /// Whether it calls one: `auto`, `required` or the name of the tool to call
     #[arg(long, value_name = "CHOICE", default_value = "auto", requires = "tools")]
     tool_choice: String,
-    /// Compute on the CPU with the reference implementation, which is slow
-    #[arg(long)]
-    cpu: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
     /// Allocate memory for this many tokens of context [default: the model's limit, up to 1 GiB]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     context: Option<usize>,
     /// How to store keys and values: `int8` takes half the memory of `f16` and rounds more
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = KvArg::F16)]
-    #[arg(conflicts_with = "cpu")]
     kv: KvArg,
     /// How to store the LM head; `int8` reads half the bytes for a greedy token and finds the same
     /// one
-    #[arg(long, value_enum, default_value_t = LmHeadArg::Auto, conflicts_with = "cpu")]
+    #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
     lm_head: LmHeadArg,
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
@@ -126,7 +124,7 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     tokenizer: TokenizerArg,
     /// Fail rather than replace anything that the file names: no closest tokenizer, no built-in
-    /// template, no shorter context, no CPU as the GPU
+    /// template, no shorter context, no CPU as the GPU or instead of it
     #[arg(long)]
     strict: bool,
     /// Give the same bits for the same call each time, on one adapter with one driver
@@ -277,12 +275,8 @@ fn run(
     };
     block_on(async {
         let gpu_options = GpuOptions { strict: args.strict, ..GpuOptions::default() };
-        let mut session = if args.cpu {
-            Session::load(OnCpu::default(), &mut reader, &load, &mut show_progress).await?
-        } else {
-            let gpu = Gpu::open(&gpu_options);
-            Session::load(gpu, &mut reader, &load, &mut show_progress).await?
-        };
+        let opening = args.backend.open(gpu_options);
+        let mut session = Session::load(opening, &mut reader, &load, &mut show_progress).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }

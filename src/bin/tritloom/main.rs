@@ -1,5 +1,6 @@
 //! The command line: generate text, and commands that look at models, measure and write them.
 
+mod backend;
 mod bench;
 mod calls;
 mod convert;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Ternary language models on the GPU.
+/// Ternary language models on the GPU or the CPU.
 #[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {

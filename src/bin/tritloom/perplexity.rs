@@ -9,17 +9,17 @@ use clap::Args;
 
 use tritloom::compute::EngineOptions;
 use tritloom::gguf::{Gguf, Joined};
-use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::gpu::GpuOptions;
 use tritloom::model::Config;
 use tritloom::native::{FileSource, block_on, open};
 use tritloom::perplexity::{Perplexity, Windows, perplexity};
-use tritloom::reference::OnCpu;
 use tritloom::session::{LoadOptions, Session};
 use tritloom::source::Reader;
 use tritloom::ternary::Layout;
 use tritloom::tokenizer::Tokenizer;
 use tritloom::{Error, Result};
 
+use crate::backend::BackendArgs;
 use crate::generate::{I2sLayout, KvArg, TokenizerArg, show_progress};
 use crate::options::one_or_more;
 use crate::output::print;
@@ -38,23 +38,19 @@ pub(crate) struct Measure {
     /// scored; the others are only read [default: half of a window]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     stride: Option<usize>,
-    /// Compute on the CPU with the reference implementation, which is slow
+    #[command(flatten)]
+    backend: BackendArgs,
+    /// Do not round activations to int8, except for I2_S, whose models were trained so
     #[arg(long)]
-    cpu: bool,
-    /// Do not round activations to int8, except for I2_S, whose models were trained so. The CPU
-    /// never does
-    #[arg(long, conflicts_with = "cpu")]
     float_activations: bool,
     /// How to store keys and values
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = KvArg::F16)]
-    #[arg(conflicts_with = "cpu")]
     kv: KvArg,
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
     /// Whether to refuse a tokenizer that tritloom does not know, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
-    #[arg(conflicts_with = "cpu")]
     tokenizer: TokenizerArg,
 }
 
@@ -133,12 +129,8 @@ fn run(
         ..LoadOptions::default()
     };
     block_on(async {
-        let gpu_options = GpuOptions::default();
-        let mut session = if args.cpu {
-            Session::load(OnCpu::default(), reader, &load, &mut show_progress).await?
-        } else {
-            Session::load(Gpu::open(&gpu_options), reader, &load, &mut show_progress).await?
-        };
+        let opening = args.backend.open(GpuOptions::default());
+        let mut session = Session::load(opening, reader, &load, &mut show_progress).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }

@@ -21,9 +21,8 @@ macro_rules! dense {
                 row: &[u8],
                 x: &[Token<'_, S::Stored>; N],
             ) -> [f32; N] {
-                // Several sums for each token, because an addition takes some cycles.
-                let each = if N == 1 { 4 } else { 2 };
-                let mut sums = [[$s.zeros(); 4]; N];
+                // Two sums for each token, because an addition takes some cycles.
+                let mut sums = [[$s.zeros(); 2]; N];
                 let (rows, _) = row.as_chunks::<{ 4 * $bytes }>();
                 for (n, four) in rows.iter().enumerate() {
                     for (f, $eight) in four.as_chunks::<$bytes>().0.iter().enumerate() {
@@ -33,15 +32,14 @@ macro_rules! dense {
                                 Some(x) => $s.floats(x),
                                 None => $s.zeros(),
                             };
-                            let sum = &mut sums[i][f % each];
+                            let sum = &mut sums[i][f % 2];
                             *sum = $s.mul_add(w, x, *sum);
                         }
                     }
                 }
                 let mut all = [$s.zeros(); N];
                 for i in 0..N {
-                    let [a, b, c, d] = sums[i];
-                    all[i] = $s.add($s.add(a, b), $s.add(c, d));
+                    all[i] = $s.add(sums[i][0], sums[i][1]);
                 }
                 totals($s, all)
             }

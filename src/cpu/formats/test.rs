@@ -113,8 +113,10 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{kernel_of, types};
+    use super::super::super::input::Order;
+    use super::super::{kernel_of, product_of_floats, types};
     use super::*;
+    use crate::ternary::{self, Layout};
 
     #[test]
     fn every_kernel_of_every_instruction_set_is_right() {
@@ -122,6 +124,153 @@ mod tests {
             for set in InstructionSet::available() {
                 let kernel = kernel_of(ty).expect("a kernel");
                 assert!(is_right(kernel, set), "{ty} with {}", set.name());
+            }
+        }
+    }
+
+    /// The values of a row, in float64.
+    fn values(ty: TensorType, row: &[u8]) -> Vec<f64> {
+        let wide = |values: Vec<f32>| values.into_iter().map(f64::from).collect();
+        match ty {
+            TensorType::I2S => {
+                ternary::unpack(row, Layout::X86).into_iter().map(f64::from).collect()
+            }
+            TensorType::F16 => {
+                let halves = row.as_chunks().0.iter();
+                wide(halves.map(|b| half::f16::from_le_bytes(*b).to_f32()).collect())
+            }
+            TensorType::Bf16 => {
+                let halves = row.as_chunks().0.iter();
+                wide(halves.map(|b| half::bf16::from_le_bytes(*b).to_f32()).collect())
+            }
+            TensorType::F32 => {
+                wide(row.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+            }
+            _ => wide(block_type(ty).expect("blocks").values(row).expect("no fault")),
+        }
+    }
+
+    /// The inputs as the kernel rounds them, in float64.
+    fn rounded(order: Order, x: &[f32]) -> Vec<f64> {
+        let group = match order {
+            Order::Floats => return x.iter().map(|&x| x.into()).collect(),
+            Order::Rows => x.len(),
+            _ => 32,
+        };
+        let round = |x: &[f32]| {
+            let largest = x.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+            let largest = if order == Order::Rows { largest.max(1e-5) } else { largest };
+            let per = if largest > 1e-30 { 127.0 / largest } else { 0.0 };
+            let value = |x: &f32| f64::from((x * per).round_ties_even()) / 127.0;
+            x.iter().map(|x| value(x) * f64::from(largest)).collect::<Vec<_>>()
+        };
+        x.chunks(group).flat_map(round).collect()
+    }
+
+    /// Values of any size, all zero, tiny, with a single one that is not zero, and ties.
+    fn inputs(columns: usize, random: &mut Random) -> Vec<Vec<f32>> {
+        let mut all = vec![vec![0.0; columns], vec![1e-38; columns], vec![0.0; columns]];
+        all[2][columns - 1] = -3.0;
+        all.push((0..columns).map(|i| [127.0, 0.5, 1.5, -2.5][i % 4]).collect());
+        for power in [-20, 0, 20] {
+            let value = |random: &mut Random| (random.next() as f32 / 8_388_608.0 - 1.0).powi(3);
+            all.push((0..columns).map(|_| value(random) * 2.0f32.powi(power)).collect());
+        }
+        all
+    }
+
+    /// Compares products with those of float64. `columns` are the fewest that a row can have, and more.
+    #[test]
+    fn products_are_those_of_float64() {
+        for ty in types() {
+            let least = match (ty, block_type(ty)) {
+                (TensorType::I2S, _) => 128,
+                (_, Some(block)) => block.elements,
+                _ => 32,
+            };
+            for columns in [least, 3 * least, 2304 / least * least] {
+                let mut random = Random(columns as u64);
+                let rows: Vec<Vec<u8>> =
+                    (0..5).map(|row| hard_row(ty, columns, row, &mut random)).collect();
+                let xs = inputs(columns, &mut random);
+                for set in InstructionSet::available() {
+                    check(ty, set, &rows, &xs);
+                }
+            }
+        }
+    }
+
+    fn check(ty: TensorType, set: InstructionSet, rows: &[Vec<u8>], xs: &[Vec<f32>]) {
+        let kernel = kernel_of(ty).expect("a kernel");
+        let weights = rows.concat();
+        let prepared = |order| -> Vec<Input> {
+            let prepare = |x: &Vec<f32>| {
+                let mut input = Input::default();
+                input.prepare(order, set, x);
+                input
+            };
+            xs.iter().map(prepare).collect()
+        };
+        let mut products = Vec::new();
+        let inputs = prepared(kernel.order);
+        let job =
+            Job { weights: &weights, row_bytes: rows[0].len(), factor: 0.5, inputs: &inputs };
+        let mut out = vec![f32::NAN; xs.len() * rows.len()];
+        kernel.product(set, &job, &mut out);
+        products.push((kernel.order, out.clone()));
+        if let Some(block) = block_type(ty) {
+            let inputs = prepared(Order::Floats);
+            product_of_floats(set, block, &Job { inputs: &inputs, ..job }, &mut out);
+            products.push((Order::Floats, out));
+        }
+        for (order, found) in products {
+            for (t, x) in xs.iter().enumerate() {
+                let x = rounded(order, x);
+                for (r, row) in rows.iter().enumerate() {
+                    let terms = values(ty, row).into_iter().zip(&x).map(|(w, x)| 0.5 * w * x);
+                    let terms: Vec<f64> = terms.collect();
+                    let expected: f64 = terms.iter().sum();
+                    // What is taken off again counts too.
+                    let size: f64 = x.iter().map(|x| x.abs()).sum::<f64>()
+                        + terms.iter().map(|term| term.abs()).sum::<f64>();
+                    let found = f64::from(found[t * rows.len() + r]);
+                    let off = (found - expected).abs();
+                    assert!(
+                        off <= 2e-6 * size + 1e-40,
+                        "{ty} with {}, {order:?}, input {t}, row {r}: {found}, not {expected}",
+                        set.name()
+                    );
+                }
+            }
+        }
+    }
+
+    /// The bits of a token do not depend on those beside it.
+    #[test]
+    fn a_token_has_the_same_products_alone() {
+        for ty in types() {
+            let kernel = kernel_of(ty).expect("a kernel");
+            let mut random = Random(9);
+            let weights: Vec<u8> =
+                (0..3).flat_map(|row| hard_row(ty, 768, row + 2, &mut random)).collect();
+            for set in InstructionSet::available() {
+                let inputs: Vec<Input> = inputs(768, &mut random)
+                    .iter()
+                    .map(|x| {
+                        let mut input = Input::default();
+                        input.prepare(kernel.order, set, x);
+                        input
+                    })
+                    .collect();
+                let of = |inputs: &[Input]| {
+                    let row_bytes = weights.len() / 3;
+                    let job = Job { weights: &weights, row_bytes, factor: 1.0, inputs };
+                    let mut out = vec![0.0; 3 * inputs.len()];
+                    kernel.product(set, &job, &mut out);
+                    out
+                };
+                let alone: Vec<f32> = inputs.chunks(1).flat_map(of).collect();
+                assert_eq!(of(&inputs), alone, "{ty} with {}", set.name());
             }
         }
     }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use tritloom::Result;
 use tritloom::compute::EngineOptions;
 use tritloom::compute::KernelTime;
-use tritloom::gpu::Gpu;
 use tritloom::native::open;
 use tritloom::sampling::Sampling;
 use tritloom::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
@@ -158,8 +157,7 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
         tell(&format!("load {} of {}", loads.len() + 1, args.loads));
         let started = Instant::now();
         let mut last_byte = started;
-        let gpu_options = args.gpu();
-        let gpu = Gpu::open(&gpu_options);
+        let opening = args.backend.open(args.gpu());
         let mut reader = Reader::new(open(path)?);
         let mut on_progress = |progress| {
             if let Progress::Upload { .. } = progress {
@@ -171,7 +169,7 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
         let engine =
             EngineOptions { context, lm_head, kv, deterministic, ..EngineOptions::default() };
         let options = LoadOptions { engine, ..LoadOptions::default() };
-        let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
+        let mut session = Session::load(opening, &mut reader, &options, &mut on_progress).await?;
         loads.push(started.elapsed().as_secs_f64());
         readies.push(last_byte.elapsed().as_secs_f64() * 1e3);
         let prompt = prompt(TURN, 0, session.info().vocab_size);

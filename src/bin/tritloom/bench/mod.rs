@@ -16,6 +16,7 @@ use tritloom::native::block_on;
 use tritloom::session::GenerateOptions;
 use tritloom::{Error, Result};
 
+use crate::backend::BackendArgs;
 use crate::generate::{KvArg, LmHeadArg};
 use crate::options::{number, one_or_more, zero_or_more};
 use crate::output::print;
@@ -33,6 +34,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "D", value_parser = number(DEVIATIONS))]
     #[arg(requires = "shape", conflicts_with = "lookup", allow_negative_numbers = true)]
     embedding_deviation: Option<f32>,
+    #[command(flatten)]
+    backend: BackendArgs,
     /// Lengths of the context to decode at
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [16, 1024, 3500])]
     #[arg(value_parser = one_or_more, allow_negative_numbers = true)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use tritloom::compute::KernelTime;
+use tritloom::compute::{Backend, KernelTime};
 use tritloom::session::Info;
 
 use super::figure::Figure;
@@ -13,7 +13,7 @@ use super::soak::Soak;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) info: Info,
-    /// GB/s of a kernel that only reads.
+    /// GB/s of a kernel that only reads; on the CPU, of all threads together.
     pub(super) bandwidth: f64,
     pub(super) figures: Vec<Figure>,
     pub(super) left_out: Vec<LeftOut>,
@@ -46,12 +46,13 @@ impl Report {
     pub(super) fn to_table(&self) -> String {
         let info = &self.info;
         let mut text = format!(
-            "{} on {}\n{:.2} GB file, {:.2} GB on the GPU, {} dispatches per token\n\
+            "{} on {}\n{:.2} GB file, {:.2} GB {}, {} dispatches per token\n\
          memory read at {:.1} GB/s at best\nkernels: {}\n\n",
             info.name,
             info.adapter,
             info.bytes as f64 / 1e9,
             info.gpu_bytes as f64 / 1e9,
+            if info.backend == Backend::Cpu { "in memory" } else { "on the GPU" },
             info.dispatches_per_token,
             self.bandwidth,
             info.kernels.join(" "),

@@ -1,0 +1,11 @@
+//! Tests of the whole model on the CPU. Those of the kernels are beside them, in `src/cpu`.
+#![allow(clippy::unwrap_used, reason = "this is how tests fail")]
+
+#[path = "../support/setup.rs"]
+mod setup;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod families;
+mod goldens;
+mod sessions;
