@@ -1,7 +1,7 @@
 //! Attention of one token: the heads that share a head of keys and values.
 
 use super::cache::CacheShape;
-use super::machine::{Run, Simd};
+use super::machine::{Run, Simd, unroll};
 use super::ops::exp;
 use crate::compute::KvType;
 
@@ -142,16 +142,16 @@ fn attend_heads<S: Simd, H: Held, const N: usize>(
         let head = rows.head::<H>(row);
         for (i, eight) in head.chunks_exact(8 * H::BYTES).enumerate() {
             let k = H::eight(s, eight);
-            for h in 0..N {
+            unroll!(h in N => {
                 if let Some(q) = q[h * dim + 8 * i..].first_chunk() {
                     sums[h] = s.mul_add(k, s.floats(q), sums[h]);
                 }
-            }
+            });
         }
         let scale = scale * rows.scale::<H>(row);
-        for h in 0..N {
+        unroll!(h in N => {
             weights[h * n + position] = s.total(sums[h]) * scale;
-        }
+        });
     }
     let mut totals = [0.0; N];
     for (weights, total) in weights.chunks_exact_mut(n).zip(&mut totals) {
@@ -160,9 +160,9 @@ fn attend_heads<S: Simd, H: Held, const N: usize>(
     if H::HAS_SCALES {
         for (position, row) in values.chunks_exact(row_bytes).enumerate() {
             let scale = rows.scale::<H>(row);
-            for h in 0..N {
+            unroll!(h in N => {
                 weights[h * n + position] *= scale;
-            }
+            });
         }
     }
     out.fill(0.0);
@@ -176,20 +176,20 @@ fn attend_heads<S: Simd, H: Held, const N: usize>(
                 let head = &rows.head::<H>(row)[at * H::BYTES..];
                 let first_v = H::eight(s, head);
                 let second_v = if both { H::eight(s, &head[8 * H::BYTES..]) } else { s.zeros() };
-                for h in 0..N {
+                unroll!(h in N => {
                     let weight = s.all(weights[h * n + first + position]);
                     sums[h][0] = s.mul_add(first_v, weight, sums[h][0]);
                     sums[h][1] = s.mul_add(second_v, weight, sums[h][1]);
-                }
+                });
             }
-            for h in 0..N {
+            unroll!(h in N => {
                 for half in 0..if both { 2 } else { 1 } {
                     if let Some(out) = out[h * dim + at + 8 * half..].first_chunk_mut() {
                         let sum = s.add(s.floats(out), sums[h][half]);
                         s.store(sum, out);
                     }
                 }
-            }
+            });
         }
     }
     for (out, total) in out.chunks_exact_mut(dim).zip(totals) {
@@ -203,17 +203,17 @@ fn softmax(scores: &mut [f32]) -> f32 {
     let (chunks, rest) = scores.as_chunks_mut::<8>();
     let mut greatest = [f32::NEG_INFINITY; 8];
     for chunk in chunks.iter() {
-        for i in 0..8 {
+        unroll!(i in 8 => {
             greatest[i] = greatest[i].max(chunk[i]);
-        }
+        });
     }
     let greatest = greatest.iter().chain(rest.iter()).fold(f32::NEG_INFINITY, |a, &b| a.max(b));
     let mut sums = [0.0; 8];
     for chunk in chunks {
-        for i in 0..8 {
+        unroll!(i in 8 => {
             chunk[i] = exp(chunk[i] - greatest);
             sums[i] += chunk[i];
-        }
+        });
     }
     let mut total: f32 = sums.iter().sum();
     for score in rest {

@@ -2,7 +2,8 @@
 
 use crate::{assert_fails, run_with_input, text, text_of};
 
-const MODEL: [&str; 4] = ["decide", "--cpu", "--model", "tests/data/models/qwen3-q2_0.gguf"];
+const MODEL: [&str; 5] =
+    ["decide", "--backend", "cpu", "--model", "tests/data/models/qwen3-q2_0.gguf"];
 
 /// The rows of a decision: a probability, and what has it.
 fn rows(shown: &str) -> Vec<(f64, String)> {

@@ -14,7 +14,7 @@ fn the_cpu_gives_the_golden_answer() {
     let golden = golden("who");
     let question = golden["turns"][0][1].as_str().unwrap();
     assert!(golden["greedy_stopped"].as_bool().unwrap());
-    let answer = text(&["--cpu", question]);
+    let answer = text(&["--backend", "cpu", question]);
     assert_eq!(answer, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
 }
 
@@ -22,14 +22,26 @@ fn the_cpu_gives_the_golden_answer() {
 fn the_gpu_gives_the_golden_answer() {
     let golden = golden("who");
     let question = golden["turns"][0][1].as_str().unwrap();
-    let answer = text(&[question]);
+    let answer = text(&["--backend", "webgpu", question]);
     assert_eq!(answer, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
+}
+
+/// The adapter of the tests is a CPU, so there is no GPU to choose.
+#[test]
+fn without_a_gpu_the_cpu_computes_and_says_so() {
+    let args = ["--max-tokens", "2", "--backend", "auto", "Hi"];
+    let output = run(&args);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("note: the CPU computes: no GPU adapter"), "{errors}");
+    assert_fails(&[&args[..], &["--strict"]].concat(), "no-adapter", &[]);
+    assert_eq!(run(&["--backend", "cpu", "--threads", "2", "--max-tokens", "2", "Hi"]).stderr, b"");
 }
 
 #[test]
 fn raw_text_is_continued() {
     let golden = golden("once");
-    let continuation = text(&["--cpu", "--raw", "--max-tokens", "48", "Once upon a time"]);
+    let continuation = text(&["--backend", "cpu", "--raw", "--max-tokens", "48", "Once upon a time"]);
     assert_eq!(continuation, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
     // An empty text can be continued too.
     let beginning = text(&[SHORT, &["--raw", ""]].concat());
@@ -41,7 +53,7 @@ fn the_same_seed_gives_the_same_text() {
     let story = |seed: &str| {
         let sampling =
             ["--temperature", "1.5", "--top-k", "200", "--top-p", "0.99", "--seed", seed];
-        text(&[&["--cpu", "--max-tokens", "12", "Tell me a story."], &sampling[..]].concat())
+        text(&[&["--backend", "cpu", "--max-tokens", "12", "Tell me a story."], &sampling[..]].concat())
     };
     assert_eq!(story("1"), story("1"));
     assert_ne!(story("1"), story("2"));
@@ -55,8 +67,9 @@ fn the_same_seed_gives_the_same_text() {
 fn penalties_change_the_text_on_the_gpu_as_on_the_cpu() {
     let story = |more: &[&str]| text(&[&["--max-tokens", "24", "Tell me a story."], more].concat());
     let all = ["--repeat-penalty", "1.3", "--presence-penalty", "1", "--frequency-penalty", "0.5"];
-    let found = story(&all);
-    assert_eq!(found, story(&[&all[..], &["--cpu"]].concat()));
+    let on = |backend| story(&[&all[..], &["--backend", backend]].concat());
+    let found = on("webgpu");
+    assert_eq!(found, on("cpu"));
     assert_ne!(found, story(&[]));
 }
 
@@ -70,8 +83,8 @@ fn special_tokens_in_a_prompt_are_text() {
 #[test]
 fn the_context_ends_a_text() {
     let model = file("small.gguf", &tiny().build());
-    text(&["--cpu", "--model", &model, "--temperature", "5", "Hi"]);
-    assert!(!text(&["--cpu", "--context", "12", "--raw", "Once upon a time"]).trim().is_empty());
+    text(&["--backend", "cpu", "--model", &model, "--temperature", "5", "Hi"]);
+    assert!(!text(&["--backend", "cpu", "--context", "12", "--raw", "Once upon a time"]).trim().is_empty());
 }
 
 #[test]
@@ -99,7 +112,7 @@ fn bad_models_are_refused_with_their_code() {
         (&shape, "tensor-shape", "`blk.0.attn_norm.weight`"),
         (&code3, "bad-gguf", "code 3"),
     ] {
-        assert_fails(&["--cpu", "--model", model, "Hi"], code, &[fact]);
+        assert_fails(&["--backend", "cpu", "--model", model, "Hi"], code, &[fact]);
     }
 }
 
@@ -123,15 +136,15 @@ fn an_unknown_tokenizer_is_refused_unless_the_closest_is_asked_for() {
 fn bad_prompts_and_options_are_refused() {
     let model = file("tiny.gguf", &tiny().build());
     let long = "word ".repeat(64);
-    assert_fails(&["--cpu", ""], "bad-option", &["prompt"]);
-    assert_fails(&["--cpu", " \n "], "bad-option", &["prompt"]);
-    assert_fails(&["--cpu", "--model", &model, &long], "context-full", &["context holds 64"]);
-    assert_fails(&["--cpu", "--context", "3", "Hi"], "context-full", &["context holds 3"]);
-    assert_fails(&["--cpu", "--context", "1025", "Hi"], "bad-option", &["context", "1024"]);
-    assert_fails(&["--cpu", "--top-p", "0", "Hi"], "bad-option", &["topP"]);
-    assert_fails(&["--cpu", "--min-p", "2", "Hi"], "bad-option", &["minP"]);
-    assert_fails(&["--cpu", "--repeat-penalty", "0", "Hi"], "bad-option", &["repeatPenalty"]);
-    assert_fails(&["--cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
+    assert_fails(&["--backend", "cpu", ""], "bad-option", &["prompt"]);
+    assert_fails(&["--backend", "cpu", " \n "], "bad-option", &["prompt"]);
+    assert_fails(&["--backend", "cpu", "--model", &model, &long], "context-full", &["context holds 64"]);
+    assert_fails(&["--backend", "cpu", "--context", "3", "Hi"], "context-full", &["context holds 3"]);
+    assert_fails(&["--backend", "cpu", "--context", "1025", "Hi"], "bad-option", &["context", "1024"]);
+    assert_fails(&["--backend", "cpu", "--top-p", "0", "Hi"], "bad-option", &["topP"]);
+    assert_fails(&["--backend", "cpu", "--min-p", "2", "Hi"], "bad-option", &["minP"]);
+    assert_fails(&["--backend", "cpu", "--repeat-penalty", "0", "Hi"], "bad-option", &["repeatPenalty"]);
+    assert_fails(&["--backend", "cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
 }
 
 /// Each call is a line of JSON, whose arguments are valid by the schema.
@@ -147,7 +160,7 @@ fn calls_of_tools_are_printed_as_lines_of_json() {
     let model = "tests/data/golden/golden.gguf";
     let args = |choice| {
         [
-            "--cpu",
+            "--backend", "cpu",
             "--model",
             model,
             "--max-tokens",
@@ -171,7 +184,7 @@ fn calls_of_tools_are_printed_as_lines_of_json() {
     let args: Vec<&str> = args.iter().map(|arg| &**arg).chain(["Who?"]).collect();
     assert_fails(&args, "bad-option", &["`toolChoice`", "listen"]);
     let wrong = file("no-tools.json", b"{}");
-    let args = ["--cpu", "--model", model, "--tools", &wrong, "Who?"];
+    let args = ["--backend", "cpu", "--model", model, "--tools", &wrong, "Who?"];
     assert_fails(&args, "bad-option", &["`tools`", "array"]);
     assert_wrong_usage(&["--tools", &tools, "--json", "Who?"], &["cannot be used with"]);
 }

@@ -95,4 +95,4 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> String {
     path
 }
 
-pub(crate) const SHORT: &[&str] = &["--cpu", "--max-tokens", "8"];
+pub(crate) const SHORT: &[&str] = &["--backend", "cpu", "--max-tokens", "8"];

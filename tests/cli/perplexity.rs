@@ -14,7 +14,7 @@ fn perplexity_is_the_same_on_gpu_and_cpu() {
     let story = file("story.txt", b"Once upon a time, there was a little cat. It was very happy.");
     let windows = ["--context", "8", "--stride", "3"];
     let args = [&[&*story], &windows[..]].concat();
-    let (gpu, shown) = perplexity(&args);
+    let (gpu, shown) = perplexity(&[&args[..], &["--backend", "webgpu"]].concat());
     assert!(shown.starts_with("+/- "), "{shown}");
     let line = shown.lines().nth(1).unwrap();
     let (scored, all) = line.split_once(" tokens scored").unwrap();
@@ -22,13 +22,13 @@ fn perplexity_is_the_same_on_gpu_and_cpu() {
     // All but the first.
     assert_eq!(scored.parse::<usize>().unwrap() + 1, of.parse::<usize>().unwrap());
     assert_eq!(all, ", in windows of 8, stride 3");
-    let (cpu, _) = perplexity(&[&args[..], &["--cpu"]].concat());
+    let (cpu, _) = perplexity(&[&args[..], &["--backend", "cpu"]].concat());
     assert!((gpu / cpu - 1.0).abs() < 0.02, "{gpu}, {cpu}");
     // The model tells stories: it knows how they begin, and more so with all that came before.
-    let (whole, _) = perplexity(&[&*story, "--cpu"]);
+    let (whole, _) = perplexity(&[&*story, "--backend", "cpu"]);
     assert!(1.0 < whole && whole < cpu && cpu < 100.0, "{whole}, {cpu}");
     let noise = file("noise.txt", b"zebra, of 71 (the) is an xylem. ;; Qu'un");
-    assert!(perplexity(&[&noise, "--cpu"]).0 > 100.0);
+    assert!(perplexity(&[&noise, "--backend", "cpu"]).0 > 100.0);
 }
 
 #[test]
@@ -47,6 +47,4 @@ fn perplexity_refuses_bad_texts_and_windows() {
     let short = ["--model", "tests/data/models/qwen3-q2_0.gguf"];
     let one = file("one.txt", b"a");
     fails(&[&[&*one], &short[..]].concat(), "bad-option", &["text", "at least 2"]);
-    let both = ["perplexity", &good, "--cpu", "--float-activations"];
-    assert_wrong_usage(&both, &["--cpu", "--float-activations"]);
 }

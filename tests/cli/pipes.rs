@@ -34,7 +34,7 @@ fn a_model_from_a_pipe_is_refused() {
     let pipe = target("model.pipe");
     let _ = fs::remove_file(&pipe);
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    for args in [&["--cpu", "--model", &pipe, "Hi"][..], &["inspect", &pipe]] {
+    for args in [&["--backend", "cpu", "--model", &pipe, "Hi"][..], &["inspect", &pipe]] {
         assert_fails(args, "io", &[&pipe, "regular file"]);
     }
     let args = ["inspect", "/dev/stdin"];
@@ -57,7 +57,7 @@ fn a_write_that_fails_is_an_error() {
 
 #[test]
 fn a_closed_pipe_stops_the_text() {
-    let mut child = tritloom(&["--cpu", "Tell me a story about a brave cat"])
+    let mut child = tritloom(&["--backend", "cpu", "Tell me a story about a brave cat"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -52,9 +52,9 @@ fn numbers_out_of_range_are_refused_by_name() {
     ] {
         assert_wrong_usage(args, &[option, rule]);
     }
-    assert_fails(&["--cpu", "--temperature", "-1", "Hi"], "bad-option", &["temperature"]);
-    assert_fails(&["--cpu", "--top-p", "-0.5", "Hi"], "bad-option", &["topP"]);
-    assert_fails(&["--cpu", "--min-p", "-1", "Hi"], "bad-option", &["minP"]);
+    assert_fails(&["--backend", "cpu", "--temperature", "-1", "Hi"], "bad-option", &["temperature"]);
+    assert_fails(&["--backend", "cpu", "--top-p", "-0.5", "Hi"], "bad-option", &["topP"]);
+    assert_fails(&["--backend", "cpu", "--min-p", "-1", "Hi"], "bad-option", &["minP"]);
     // A prompt may be a negative number.
     assert_eq!(
         text(&[SHORT, &["--raw", "-1"]].concat()),
@@ -63,8 +63,12 @@ fn numbers_out_of_range_are_refused_by_name() {
 }
 
 #[test]
-fn options_that_the_cpu_cannot_honour_are_refused() {
-    for option in [&["--lm-head", "f16"], &["--kv", "int8"]] {
-        assert_wrong_usage(&[&["--cpu", "Hi"], &option[..]].concat(), &["--cpu", option[0]]);
+fn options_of_the_cpu_are_checked() {
+    for (option, rule) in [
+        (["--backend", "tpu"], "webgpu"),
+        (["--threads", "0"], "1 or more"),
+        (["--instructions", "mmx"], "scalar"),
+    ] {
+        assert_wrong_usage(&[&option[..], &["Hi"]].concat(), &[option[0], rule]);
     }
 }

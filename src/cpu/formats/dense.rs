@@ -1,6 +1,6 @@
 //! Weights that are floats, with inputs that are floats.
 
-use super::super::machine::Simd;
+use super::super::machine::{Simd, unroll};
 use super::{Format, Order, Token, totals};
 use crate::gguf::TensorType;
 
@@ -25,22 +25,24 @@ macro_rules! dense {
                 let mut sums = [[$s.zeros(); 2]; N];
                 let (rows, _) = row.as_chunks::<{ 4 * $bytes }>();
                 for (n, four) in rows.iter().enumerate() {
-                    for (f, $eight) in four.as_chunks::<$bytes>().0.iter().enumerate() {
+                    let (eights, _) = four.as_chunks::<$bytes>();
+                    unroll!(f in 4 => {
+                        let $eight = &eights[f];
                         let w = $load;
-                        for i in 0..N {
+                        unroll!(i in N => {
                             let x = match x[i].floats[32 * n + 8 * f..].first_chunk() {
                                 Some(x) => $s.floats(x),
                                 None => $s.zeros(),
                             };
                             let sum = &mut sums[i][f % 2];
                             *sum = $s.mul_add(w, x, *sum);
-                        }
-                    }
+                        });
+                    });
                 }
                 let mut all = [$s.zeros(); N];
-                for i in 0..N {
+                unroll!(i in N => {
                     all[i] = $s.add(sums[i][0], sums[i][1]);
-                }
+                });
                 totals($s, all)
             }
         }

@@ -11,7 +11,7 @@ mod test;
 use std::marker::PhantomData;
 
 use super::input::{Input, Order, Token};
-use super::machine::{InstructionSet, Run, Simd};
+use super::machine::{InstructionSet, Run, Simd, unroll};
 use crate::blocks::BlockType;
 use crate::gguf::TensorType;
 
@@ -157,9 +157,9 @@ fn tile<S: Simd, F: Format, const N: usize>(
     let tokens = inputs.map(Input::token::<S>);
     for (n, row) in job.weights.chunks_exact(job.row_bytes).enumerate() {
         let products = F::row::<S, N>(s, row, &tokens);
-        for i in 0..N {
+        unroll!(i in N => {
             out[i * rows + n] = products[i] * job.factor;
-        }
+        });
     }
 }
 
@@ -167,9 +167,9 @@ fn tile<S: Simd, F: Format, const N: usize>(
 #[inline(always)]
 fn blocks_of<'a, Q, const N: usize, const M: usize>(x: &[Token<'a, Q>; N]) -> [&'a [[Q; M]]; N] {
     let mut blocks: [&[[Q; M]]; N] = [&[]; N];
-    for i in 0..N {
+    unroll!(i in N => {
         blocks[i] = x[i].q.as_chunks().0;
-    }
+    });
     blocks
 }
 
@@ -177,8 +177,8 @@ fn blocks_of<'a, Q, const N: usize, const M: usize>(x: &[Token<'a, Q>; N]) -> [&
 #[inline(always)]
 fn totals<S: Simd, const N: usize>(s: S, sums: [S::Floats; N]) -> [f32; N] {
     let mut totals = [0.0; N];
-    for i in 0..N {
+    unroll!(i in N => {
         totals[i] = s.total(sums[i]);
-    }
+    });
     totals
 }

@@ -1,6 +1,6 @@
 //! Weights of four bits and more, with a scale for every 32 or 16.
 
-use super::super::machine::{Simd, f16};
+use super::super::machine::{Simd, f16, unroll};
 use super::ternary::chunk;
 use super::{Format, Order, Token, totals};
 use crate::gguf::TensorType;
@@ -27,9 +27,9 @@ fn sum_of<Q>(x: &Token<'_, Q>, n: usize) -> f32 {
 #[inline(always)]
 fn less<S: Simd, const N: usize>(s: S, sums: [S::Floats; N], taken: [f32; N]) -> [f32; N] {
     let mut totals = totals(s, sums);
-    for i in 0..N {
+    unroll!(i in N => {
         totals[i] -= taken[i];
-    }
+    });
     totals
 }
 
@@ -43,11 +43,11 @@ impl Format for Q4_0 {
         for (n, block) in row.as_chunks::<18>().0.iter().enumerate() {
             let codes = s.nibbles(chunk(block, 2));
             let scale = f16([block[0], block[1]]);
-            for i in 0..N {
+            unroll!(i in N => {
                 let products = s.dot(s.no_products(), codes, s.input(&x[i].q[n]));
                 sums[i] = s.add_scaled(sums[i], products, scale * x[i].scales[n]);
                 taken[i] += 8.0 * scale * sum_of(&x[i], n);
-            }
+            });
         }
         less(s, sums, taken)
     }
@@ -68,7 +68,7 @@ impl Format for Q4K {
             for (m, v) in block[16..].as_chunks::<32>().0.iter().enumerate() {
                 let v = s.bytes(v);
                 let halves = [s.field::<0, 15>(v), s.field::<4, 15>(v)];
-                for half in 0..2 {
+                unroll!(half in 2 => {
                     let g = 2 * m + half;
                     let of_group = if g < 4 {
                         [b[g] & 63, b[4 + g] & 63]
@@ -81,13 +81,13 @@ impl Format for Q4K {
                     let scale = factors[0] * f32::from(of_group[0]);
                     let offset = factors[1] * f32::from(of_group[1]);
                     let at = 8 * n + g;
-                    for i in 0..N {
+                    unroll!(i in N => {
                         let q = s.input(&x[i].q[at]);
                         let products = s.dot(s.no_products(), halves[half], q);
                         sums[i] = s.add_scaled(sums[i], products, scale * x[i].scales[at]);
                         taken[i] += offset * sum_of(&x[i], at);
-                    }
-                }
+                    });
+                });
             }
         }
         less(s, sums, taken)
@@ -103,7 +103,7 @@ impl Format for Q6K {
         let (mut sums, mut taken) = ([s.zeros(); N], [0.0; N]);
         for (n, block) in row.as_chunks::<210>().0.iter().enumerate() {
             let factor = f16([block[208], block[209]]);
-            for half in 0..2 {
+            unroll!(half in 2 => {
                 let lower = [
                     s.bytes(chunk(block, 64 * half)),
                     s.bytes(chunk(block, 64 * half + 32)),
@@ -116,19 +116,19 @@ impl Format for Q6K {
                     s.with_upper(s.field::<4, 15>(lower[1]), s.field::<6, 3>(upper)),
                 ];
                 let scales: &[u8; 8] = chunk(block, 192 + 8 * half);
-                for f in 0..4 {
+                unroll!(f in 4 => {
                     let at = 8 * n + 4 * half + f;
                     let two = [scales[2 * f], scales[2 * f + 1]].map(|b| f32::from(b as i8) * factor);
-                    for i in 0..N {
+                    unroll!(i in N => {
                         let q = s.input(&x[i].q[at]);
                         let products = s.products(s.dot(s.no_products(), codes[f], q));
                         let scales = s.halves(two.map(|scale| scale * x[i].scales[at]));
                         sums[i] = s.mul_add(products, scales, sums[i]);
                         taken[i] +=
                             32.0 * (two[0] * x[i].sums[2 * at] + two[1] * x[i].sums[2 * at + 1]);
-                    }
-                }
-            }
+                    });
+                });
+            });
         }
         less(s, sums, taken)
     }
@@ -144,10 +144,10 @@ impl Format for Q8_0 {
         for (n, block) in row.as_chunks::<34>().0.iter().enumerate() {
             let weights = s.bytes(chunk(block, 2));
             let scale = f16([block[0], block[1]]);
-            for i in 0..N {
+            unroll!(i in N => {
                 let q = s.input(&x[i].q[n]);
                 sums[i] = s.add_signed(sums[i], weights, q, scale * x[i].scales[n]);
-            }
+            });
         }
         totals(s, sums)
     }

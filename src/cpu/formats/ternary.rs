@@ -2,7 +2,7 @@
 //!
 //! Kernels multiply codes of 0, 1 and 2. So they take the sum of the activations off.
 
-use super::super::machine::{Simd, f16};
+use super::super::machine::{Simd, f16, unroll};
 use super::{Format, Order, Token, blocks_of, totals};
 use crate::gguf::TensorType;
 
@@ -52,24 +52,26 @@ impl Format for I2S {
                     s.field::<2, 3>(v),
                     s.field::<0, 3>(v),
                 ];
-                for i in 0..N {
+                unroll!(i in N => {
                     let q = &q[i][BLOCKS * n + b];
-                    for f in 0..4 {
+                    unroll!(f in 4 => {
                         let sum = &mut products[i][f % each];
                         *sum = s.dot(*sum, codes[f], s.input(&q[f]));
+                    });
+                });
+            }
+            unroll!(i in N => {
+                unroll!(f in 4 => {
+                    if f < each {
+                        sums[i] = s.add_products(sums[i], products[i][f]);
                     }
-                }
-            }
-            for i in 0..N {
-                for product in products[i].into_iter().take(each) {
-                    sums[i] = s.add_products(sums[i], product);
-                }
-            }
+                });
+            });
         }
         let mut products = [0.0; N];
-        for i in 0..N {
+        unroll!(i in N => {
             products[i] = (s.total_of_sums(sums[i]) - x[i].row_sum) as f32 / x[i].row_scale;
-        }
+        });
         products
     }
 }
@@ -85,18 +87,17 @@ fn add_256<S: Simd, const N: usize>(
     scale: f32,
 ) {
     let scale = s.all(scale);
-    for i in 0..N {
+    unroll!(i in N => {
         let (q, scales) = (&x[i].q[8 * block..][..8], &x[i].scales[8 * block..][..8]);
         let mut sum = s.zeros();
-        for f in 0..8 {
+        unroll!(f in 8 => {
             let products = s.dot(s.no_products(), codes[f], s.input(&q[f]));
             sum = s.add_scaled(sum, products, scales[f]);
-        }
-        for eight in x[i].sums[16 * block..][..16].as_chunks().0 {
-            sum = s.sub(sum, s.floats(eight));
-        }
+        });
+        sum = s.sub(sum, s.floats(lanes(x[i].sums, 2 * block)));
+        sum = s.sub(sum, s.floats(lanes(x[i].sums, 2 * block + 1)));
         sums[i] = s.mul_add(sum, scale, sums[i]);
-    }
+    });
 }
 
 impl Format for Tq2_0 {
@@ -219,17 +220,17 @@ fn add_unit<S: Simd, const N: usize>(
     codes: [S::Bytes; 4],
     scale: S::Floats,
 ) {
-    for i in 0..N {
+    unroll!(i in N => {
         let q = &x[i].q[4 * n..][..4];
         let mut products = s.no_products();
-        for f in 0..4 {
+        unroll!(f in 4 => {
             products = s.dot(products, codes[f], s.input(&q[f]));
-        }
+        });
         let scales = s.floats(lanes(x[i].scales, n));
         let taken = s.floats(lanes(x[i].sums, n));
         let sum = s.sub(s.mul(s.products(products), scales), taken);
         sums[i] = s.mul_add(sum, scale, sums[i]);
-    }
+    });
 }
 
 #[inline(always)]

@@ -4,6 +4,30 @@ use std::fmt::Debug;
 
 use bytemuck::Pod;
 
+/// Runs a block for each number below 2, 4, 8, or `N`, which is at most 4. Each run is code of its own, so
+/// that arrays of vectors are registers.
+macro_rules! unroll {
+    ($i:ident in 2 => $body:block) => { unroll!(@ $i $body 0 1) };
+    ($i:ident in 4 => $body:block) => { unroll!(@ $i $body 0 1 2 3) };
+    ($i:ident in 8 => $body:block) => { unroll!(@ $i $body 0 1 2 3 4 5 6 7) };
+    ($i:ident in $n:ident => $body:block) => {
+        unroll!(@ n {
+            if n < $n {
+                let $i = n;
+                $body
+            }
+        } 0 1 2 3)
+    };
+    (@ $i:ident $body:block $($number:literal)*) => {
+        $({
+            let $i: usize = $number;
+            $body
+        })*
+    };
+}
+
+pub(crate) use unroll;
+
 /// Work that is written for any instruction set. `run` has to be `#[inline(always)]`, and so has
 /// everything in it that takes an `S`: only then is it compiled with the instructions of `S`.
 pub(crate) trait Run {

@@ -138,7 +138,7 @@ macro_rules! common {
 
         #[inline(always)]
         fn halves(self, values: [f32; 2]) -> Two {
-            values.map(f32x4_splat)
+            values.map(|value| f32x4_splat(value))
         }
 
         #[inline(always)]
@@ -180,17 +180,17 @@ macro_rules! common {
 
         #[inline(always)]
         fn add(self, a: Two, b: Two) -> Two {
-            both(a, b, f32x4_add)
+            both(a, b, |a, b| f32x4_add(a, b))
         }
 
         #[inline(always)]
         fn sub(self, a: Two, b: Two) -> Two {
-            both(a, b, f32x4_sub)
+            both(a, b, |a, b| f32x4_sub(a, b))
         }
 
         #[inline(always)]
         fn mul(self, a: Two, b: Two) -> Two {
-            both(a, b, f32x4_mul)
+            both(a, b, |a, b| f32x4_mul(a, b))
         }
 
         #[inline(always)]
@@ -243,12 +243,12 @@ impl Simd for Simd128 {
 
     #[inline(always)]
     fn add_products(self, sums: Two, products: Two) -> Two {
-        both(sums, products, i32x4_add)
+        both(sums, products, |a, b| i32x4_add(a, b))
     }
 
     #[inline(always)]
     fn mul_add(self, a: Two, b: Two, c: Two) -> Two {
-        both(both(a, b, f32x4_mul), c, f32x4_add)
+        both(both(a, b, |a, b| f32x4_mul(a, b)), c, f32x4_add)
     }
 
     #[inline(always)]
@@ -259,7 +259,7 @@ impl Simd for Simd128 {
 
     #[inline(always)]
     fn products(self, products: Two) -> Two {
-        each(products, f32x4_convert_i32x4)
+        each(products, |sums| f32x4_convert_i32x4(sums))
     }
 
     #[inline(always)]
@@ -304,7 +304,7 @@ impl Simd for Relaxed {
 
     #[inline(always)]
     fn add_products(self, sums: Two, products: Two) -> Two {
-        both(sums, each(products, i32x4_extadd_pairwise_i16x8), i32x4_add)
+        both(sums, products, |sums, pairs| i32x4_add(sums, i32x4_extadd_pairwise_i16x8(pairs)))
     }
 
     #[inline(always)]
