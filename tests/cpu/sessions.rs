@@ -1,7 +1,7 @@
 //! What a session asks of the CPU: the same bits alone and among others, on any number of threads, and
 //! from a cache that was saved.
 
-use tritloom::compute::{Compute, KvType, Seat, Span, Tap};
+use tritloom::compute::{Compute, KvType, Seat, Site, Span, Tap};
 use tritloom::cpu::OnCpu;
 use tritloom::native::block_on;
 use tritloom::sampling::Mask;
@@ -119,17 +119,21 @@ fn a_draft_pass_chooses_what_steps_choose() {
 
 /// What a pass of several texts reads is what each text alone has.
 #[test]
-fn streams_and_hidden_states_are_those_of_the_text_alone() {
+fn products_and_hidden_states_are_those_of_the_text_alone() {
     let session = Setup::default().on_cpu().small();
     let compute = session.compute();
     let (a, b) = (noise(5), noise(3));
-    for tap in [Tap::Stream(1), Tap::Stream(2), Tap::Hidden] {
+    let sites = [Site::Qkv, Site::Output, Site::GateUp, Site::Down];
+    for tap in sites.map(|site| Tap::Product(1, site)).into_iter().chain([Tap::Hidden]) {
         let span = |first, ids| Span { first, pos: 0, ids, next: None };
         let both = [span(0, &a[..]), span(50, &b[..])];
-        let together = block_on(compute.tap(&both, tap).take()).unwrap();
+        let chosen: Vec<usize> = (0..8).collect();
+        let together = block_on(compute.tap(&both, &chosen, tap).take()).unwrap();
         let alone: Vec<Vec<f32>> = both
             .iter()
-            .flat_map(|&span| block_on(compute.tap(&[span], tap).take()).unwrap())
+            .flat_map(|&span| {
+                block_on(compute.tap(&[span], &chosen[..span.ids.len()], tap).take()).unwrap()
+            })
             .collect();
         assert!(together == alone, "{tap:?}");
     }

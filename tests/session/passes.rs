@@ -233,7 +233,7 @@ fn taps_read_the_values_that_the_reference_computes() {
     for model in ["qwen3-q2_0.gguf", "bitnet-tq2_0.gguf", "bitnet-i2_s.gguf"] {
         let model = fs::read(path("tests/data/models").join(model)).unwrap();
         let reference = Setup::exact().on_reference().load(&model).unwrap();
-        for setup in [Setup::exact(), Setup::exact().like_a_card()] {
+        for setup in [Setup::exact(), Setup::exact().like_a_card(), Setup::exact().on_cpu()] {
             let session = setup.load(&model).unwrap();
             for &tap in &taps {
                 let found = tapped(session.compute(), tap);
@@ -264,7 +264,7 @@ fn taps_of_no_block_and_of_no_token_are_refused() {
         (Tap::Hidden, &[], "no token"),
         (Tap::Hidden, &[0, 3], "the pass has 3"),
     ];
-    for setup in [Setup::default().on_reference(), Setup::default()] {
+    for setup in [Setup::default().on_reference(), Setup::default().on_cpu(), Setup::default()] {
         let session = setup.small();
         for (tap, chosen, why) in refused {
             let tapped = block_on(session.compute().tap(&spans, chosen, tap).take());
