@@ -21,8 +21,10 @@ pub(super) struct Cpu {
     pub(super) cache: Cache,
     pub(super) angles: Angles,
     pub(super) pool: Box<dyn Pool>,
-    /// The instruction set of attention.
+    /// The instruction set of attention and of the activation.
     pub(super) set: InstructionSet,
+    /// The fastest one that is used.
+    pub(super) best: InstructionSet,
     /// The types of the matrices, with their instruction sets.
     pub(super) kernels: Vec<String>,
     pub(super) notes: Vec<String>,
@@ -152,7 +154,7 @@ impl Cpu {
             return;
         }
         let activation = config.architecture.activation;
-        multiply_gated(pool, [&block.ffn_gate, &block.ffn_up], activation, inputs, out);
+        multiply_gated(pool, [&block.ffn_gate, &block.ffn_up], (activation, set), inputs, out);
         if site == Site::GateUp {
             return;
         }
@@ -240,7 +242,7 @@ impl Model for Cpu {
         let s = if threads == 1 { "" } else { "s" };
         About {
             backend: Backend::Cpu,
-            adapter: format!("the CPU with {}, {threads} thread{s}", self.set.name()),
+            adapter: format!("the CPU with {}, {threads} thread{s}", self.best.name()),
             kv: self.cache.shape.kv,
             gpu_bytes: (weights + of_tokens + self.cache.bytes()) as u64,
             kernels: self.kernels.clone(),
@@ -256,7 +258,9 @@ impl Model for Cpu {
         self.block(block, site);
         let Buffers { tokens, q, k, v, out, .. } = &mut self.buffers;
         let value = |(index, token): (usize, &mut Token)| match site {
-            Site::Qkv => [q, k, v].iter().flat_map(|part| part.of_token(index)).flatten().copied().collect(),
+            Site::Qkv => {
+                [&*q, k, v].iter().flat_map(|part| part.of_token(index)).flatten().copied().collect()
+            }
             Site::GateUp => out.of_token(index).flatten().copied().collect(),
             Site::Output | Site::Down => std::mem::take(&mut token.x),
         };
@@ -318,6 +322,6 @@ impl Model for Cpu {
     fn bandwidth(&mut self) -> Option<f64> {
         let all: Vec<&[u8]> =
             self.matrices().chain([self.lm_head()]).map(|matrix| &*matrix.bytes).collect();
-        super::bandwidth::measure(&*self.pool, self.set, &all)
+        super::bandwidth::measure(&*self.pool, self.best, &all)
     }
 }

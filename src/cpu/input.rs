@@ -26,8 +26,9 @@ pub(crate) struct Input {
     q: Vec<u64>,
     /// A scale for every 32 values. In [`Order::Fours`] and [`Order::Eights`]: for each lane.
     scales: Vec<f32>,
-    /// The sum of every 16 values. In [`Order::Eights`]: for each lane.
-    sums: Vec<f32>,
+    /// Minus the sum of every 16 values, because codes are larger than their weights. In
+    /// [`Order::Fours`] and [`Order::Eights`]: for each lane.
+    negated: Vec<f32>,
     floats: Vec<f32>,
     row_scale: f32,
     row_sum: i32,
@@ -38,7 +39,7 @@ pub(crate) struct Input {
 pub(crate) struct Token<'a, Q> {
     pub(crate) q: &'a [Q],
     pub(crate) scales: &'a [f32],
-    pub(crate) sums: &'a [f32],
+    pub(crate) negated: &'a [f32],
     pub(crate) floats: &'a [f32],
     /// `q = round(x * row_scale)`.
     pub(crate) row_scale: f32,
@@ -57,7 +58,7 @@ impl Input {
         Token {
             q: bytemuck::cast_slice(&self.q),
             scales: &self.scales,
-            sums: &self.sums,
+            negated: &self.negated,
             floats: &self.floats,
             row_scale: self.row_scale,
             row_sum: self.row_sum,
@@ -78,7 +79,7 @@ impl Run for Prepare<'_> {
     fn run<S: Simd>(self, _: S) {
         let Self { input, order, x } = self;
         input.scales.clear();
-        input.sums.clear();
+        input.negated.clear();
         let units = match order {
             Order::Floats => {
                 input.floats.clear();
@@ -106,7 +107,7 @@ impl Run for Prepare<'_> {
                 for (q, x) in q.iter_mut().zip(x.as_chunks::<32>().0) {
                     let (values, scale) = quantized(x);
                     input.scales.push(scale);
-                    input.sums.extend(sums(&values).map(|sum| scale * sum as f32));
+                    input.negated.extend(sums(&values).map(|sum| -scale * sum as f32));
                     *q = S::stored(&values);
                 }
             }
@@ -119,7 +120,7 @@ impl Run for Prepare<'_> {
                         unit[32 * group..][..32].copy_from_slice(&values);
                         scales[group] = scale;
                         for (i, sum) in sums(&values).into_iter().enumerate() {
-                            of_16[2 * group + i] = scale * sum as f32;
+                            of_16[2 * group + i] = -scale * sum as f32;
                         }
                     }
                     for (n, q) in q.iter_mut().enumerate() {
@@ -142,7 +143,7 @@ impl Run for Prepare<'_> {
                             _ => (2.0 * scales[lane - 4], 0.0),
                         };
                         input.scales.push(scale);
-                        input.sums.push(sum);
+                        input.negated.push(sum);
                     }
                 }
             }
@@ -164,7 +165,8 @@ const ROUNDER: f32 = 12_582_912.0;
 
 #[inline(always)]
 pub(crate) fn round(x: f32, least: f32) -> i8 {
-    ((x.clamp(least, 127.0) + ROUNDER).to_bits() as i32).wrapping_sub(ROUNDER.to_bits() as i32) as i8
+    ((x.clamp(least, 127.0) + ROUNDER).to_bits() as i32).wrapping_sub(ROUNDER.to_bits() as i32)
+        as i8
 }
 
 /// The factor that makes int8 of values up to `largest`. If it would be infinite, the values count as

@@ -19,7 +19,11 @@ mod open;
 mod ops;
 mod pool;
 mod product;
+mod random;
+mod times;
+mod trial;
 mod weights;
 
 pub use machine::InstructionSet;
 pub use open::OnCpu;
+pub use times::{ProductTime, product_times};

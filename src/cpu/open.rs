@@ -6,6 +6,7 @@ use super::cache::{Cache, CacheShape};
 use super::forward::{Buffers, Cpu};
 use super::machine::InstructionSet;
 use super::pool::Pool;
+use super::trial;
 use super::weights::Loader;
 use crate::compute::{Compute, EngineOptions, LmHead, Opening, Progress};
 use crate::error::{Error, Result};
@@ -74,17 +75,18 @@ impl Opening for OnCpu {
         progress(Progress::Compile);
         let chosen = loader.chosen;
         let best = sets.first().copied().unwrap_or(InstructionSet::SCALAR);
-        let kernels =
-            chosen.iter().map(|(ty, set)| format!("{ty}/{}", set.name())).collect();
+        let kernels = chosen.iter().map(|(ty, set)| format!("{ty}/{}", set.name())).collect();
         let of_head = (options.lm_head == LmHead::Int8)
             .then(|| "on the CPU the LM head stays as it is in the file".to_owned());
-        let slower = chosen.iter().filter(|(_, set)| *set != best);
-        let notes = slower.map(|(ty, set)| {
-            let (best, set) = (best.name(), set.name());
-            format!("{ty} is computed with {set}, because its {best} code fails its test here")
+        let set = InstructionSet::first_of(&sets, |set| trial::is_right(set, shape));
+        let types = chosen.iter().map(|(ty, set)| (ty.to_string(), *set));
+        let notes = types.chain([("attention".to_owned(), set)]).filter_map(|(what, set)| {
+            let (best, set) = (set != best).then_some((best.name(), set.name()))?;
+            Some(format!(
+                "{what} is computed with {set}, because its {best} code fails its test here"
+            ))
         });
-        let angles =
-            Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
+        let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cpu = Cpu {
             notes: opened.note.into_iter().chain(notes).chain(of_head).collect(),
             kernels,
@@ -92,7 +94,8 @@ impl Opening for OnCpu {
             cache,
             angles,
             pool: pool(opened.threads),
-            set: best,
+            set,
+            best,
             buffers: Buffers::default(),
             config,
         };
@@ -107,13 +110,13 @@ impl Opening for OnCpu {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-fn pool(threads: Option<usize>) -> Box<dyn Pool> {
+pub(super) fn pool(threads: Option<usize>) -> Box<dyn Pool> {
     use super::machine::Threads;
     Box::new(Threads::new(threads.unwrap_or_else(Threads::default_number)))
 }
 
 #[cfg(target_arch = "wasm32")]
-fn pool(_threads: Option<usize>) -> Box<dyn Pool> {
+pub(super) fn pool(_threads: Option<usize>) -> Box<dyn Pool> {
     Box::new(super::pool::Alone)
 }
 

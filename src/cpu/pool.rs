@@ -27,11 +27,7 @@ impl Pool for Alone {
 }
 
 /// Calls `work` with each of `items` and its index.
-pub(crate) fn each<T: Send>(
-    pool: &dyn Pool,
-    items: &mut [T],
-    work: impl Fn(usize, &mut T) + Sync,
-) {
+pub(crate) fn each<T: Send>(pool: &dyn Pool, items: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
     if let [item] = items {
         return work(0, item);
     }

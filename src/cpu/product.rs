@@ -122,11 +122,11 @@ pub(super) fn multiply<const N: usize>(
     each(pool, &mut parts, |_, (matrix, rows, out)| matrix.multiply(rows.clone(), inputs, out));
 }
 
-/// Multiplies `inputs` with gate and up, and gives the gated activation.
+/// Multiplies `inputs` with gate and up, and gives the gated activation, computed with `set`.
 pub(super) fn multiply_gated(
     pool: &dyn Pool,
     [gate, up]: [&Matrix; 2],
-    activation: Activation,
+    (activation, set): (Activation, InstructionSet),
     inputs: &[Input],
     products: &mut Products,
 ) {
@@ -136,14 +136,15 @@ pub(super) fn multiply_gated(
         let mut gates = vec![0.0; out.len()];
         gate.multiply(rows.clone(), inputs, &mut gates);
         up.multiply(rows.clone(), inputs, out);
-        up.set.run(Gate { activation, gates: &gates, out });
+        set.run(Gate { activation, gates: &gates, out });
     });
 }
 
-struct Gate<'a> {
-    activation: Activation,
-    gates: &'a [f32],
-    out: &'a mut [f32],
+/// Multiplies `out` by the activations of `gates`.
+pub(super) struct Gate<'a> {
+    pub(super) activation: Activation,
+    pub(super) gates: &'a [f32],
+    pub(super) out: &'a mut [f32],
 }
 
 impl Run for Gate<'_> {

@@ -184,8 +184,7 @@ impl<S: Source> Loader<'_, S> {
         let missing = |role: Role| Error::MissingTensor { name: format!("{}.weight", role.name()) };
         let mut blocks = Vec::new();
         for block in 0..self.config.n_layer {
-            let mut vector =
-                |role| vector_if(role, block).ok_or_else(|| missing(role));
+            let mut vector = |role| vector_if(role, block).ok_or_else(|| missing(role));
             let (attn_norm, ffn_norm) = (vector(Role::AttnNorm)?, vector(Role::FfnNorm)?);
             let mut matrix = |role| matrix_if(role, block).ok_or_else(|| missing(role));
             blocks.push(Block {

@@ -6,8 +6,8 @@ use futures_util::future::{LocalBoxFuture, ready};
 
 use super::on_gpu::Engine;
 use crate::compute::{
-    About, Backend, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
-    Progress, Seat, Span, Steps, Tap, Traits,
+    About, Backend, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending,
+    Profile, Progress, Seat, Span, Steps, Tap, Traits,
 };
 use crate::error::Result;
 use crate::gpu::{Gpu, Link};

@@ -70,9 +70,7 @@ impl Opening for Open {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Box<dyn Compute>> {
         match opened {
-            Opened::Gpu(gpu) => {
-                OnGpu::load(*gpu, config, table, reader, options, progress).await
-            }
+            Opened::Gpu(gpu) => OnGpu::load(*gpu, config, table, reader, options, progress).await,
             Opened::Cpu(cpu) => OnCpu::load(cpu, config, table, reader, options, progress).await,
         }
     }

@@ -3,9 +3,7 @@
 use std::future::ready;
 
 use super::Layers;
-use crate::compute::{
-    About, Backend, Compute, EngineOptions, KvType, Opening, Progress, Site,
-};
+use crate::compute::{About, Backend, Compute, EngineOptions, KvType, Opening, Progress, Site};
 use crate::error::Result;
 use crate::host::{Host, HostTraits, Model, Row};
 use crate::model::{Config, Weight};
@@ -64,9 +62,8 @@ impl Model for Layers {
     }
 
     fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>> {
-        let step = |row: &Row| {
-            self.step_as_far_as(block, site, row.id as usize, row.first, row.pos)
-        };
+        let step =
+            |row: &Row| self.step_as_far_as(block, site, row.id as usize, row.first, row.pos);
         rows.iter().map(step).collect()
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct BackendArgs {
     backend: BackendArg,
     /// Threads of the CPU [default: as many as it runs at once]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    pub(crate) threads: Option<usize>,
     /// The instruction set of the CPU, to compare them [default: the fastest]
     #[arg(long, value_name = "SET", value_parser = instructions)]
     instructions: Option<InstructionSet>,

@@ -6,9 +6,11 @@
 mod dense;
 mod packed;
 mod ternary;
-mod test;
+mod trial;
 
 use std::marker::PhantomData;
+
+pub(crate) use trial::random_rows;
 
 use super::input::{Input, Order, Token};
 use super::machine::{InstructionSet, Run, Simd, unroll};
@@ -81,8 +83,7 @@ pub(crate) fn kernel_of(ty: TensorType) -> Option<&'static Kernel> {
 }
 
 /// The types of the table.
-#[cfg(test)]
-fn types() -> impl Iterator<Item = TensorType> {
+pub(crate) fn types() -> impl Iterator<Item = TensorType> {
     TABLE.iter().map(|kernel| kernel.ty)
 }
 
@@ -95,8 +96,7 @@ impl Kernel {
 
     /// The first of `sets` that computes what plain Rust does.
     pub(crate) fn choose(&self, sets: &[InstructionSet]) -> InstructionSet {
-        let right = |set: &&InstructionSet| test::is_right(self, **set);
-        sets.iter().find(right).copied().unwrap_or(InstructionSet::SCALAR)
+        InstructionSet::first_of(sets, |set| trial::is_right(self, set))
     }
 }
 
@@ -163,14 +163,36 @@ fn tile<S: Simd, F: Format, const N: usize>(
     }
 }
 
-/// The vectors of each token in blocks of `M`.
+/// The inputs of a token in units that have `M` vectors, `A` scales and `B` negated sums.
+#[derive(Clone, Copy)]
+struct Units<'a, Q, const M: usize, const A: usize, const B: usize> {
+    q: &'a [[Q; M]],
+    scales: &'a [[f32; A]],
+    negated: &'a [[f32; B]],
+}
+
+/// The first `n` units of each token. All slices have just that length, so that the compiler sees that
+/// a unit is within all of them.
 #[inline(always)]
-fn blocks_of<'a, Q, const N: usize, const M: usize>(x: &[Token<'a, Q>; N]) -> [&'a [[Q; M]]; N] {
-    let mut blocks: [&[[Q; M]]; N] = [&[]; N];
+fn units<'a, Q: Copy, const N: usize, const M: usize, const A: usize, const B: usize>(
+    x: &[Token<'a, Q>; N],
+    n: usize,
+) -> [Units<'a, Q, M, A, B>; N] {
+    let mut units = [Units { q: &[], scales: &[], negated: &[] }; N];
     unroll!(i in N => {
-        blocks[i] = x[i].q.as_chunks().0;
+        units[i] = Units {
+            q: first(x[i].q, n),
+            scales: first(x[i].scales, n),
+            negated: first(x[i].negated, n),
+        };
     });
-    blocks
+    units
+}
+
+/// The first `n` arrays of `M`.
+#[inline(always)]
+fn first<T, const M: usize>(values: &[T], n: usize) -> &[[T; M]] {
+    &values.as_chunks().0[..n]
 }
 
 /// The sums of every lane of each token.

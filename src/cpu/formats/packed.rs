@@ -1,8 +1,8 @@
 //! Weights of four bits and more, with a scale for every 32 or 16.
 
-use super::super::machine::{Simd, f16, unroll};
+use super::super::machine::{Simd, unroll};
 use super::ternary::chunk;
-use super::{Format, Order, Token, totals};
+use super::{Format, Order, Token, Units, totals, units};
 use crate::gguf::TensorType;
 
 /// Blocks of 32 in 16 bytes, after a scale. Byte `j` has values `j` and `16 + j`.
@@ -17,18 +17,18 @@ pub(super) struct Q6K;
 /// Blocks of 32 in 32 bytes, after a scale.
 pub(super) struct Q8_0;
 
-/// The sum of the activations of group `n`.
-#[inline(always)]
-fn sum_of<Q>(x: &Token<'_, Q>, n: usize) -> f32 {
-    x.sums[2 * n] + x.sums[2 * n + 1]
-}
+/// The inputs of groups of 32.
+type Of32<'a, Q> = Units<'a, Q, 1, 1, 2>;
 
-/// The totals without what the zero points or offsets add.
+/// The inputs of blocks of 256.
+type Of256<'a, Q> = Units<'a, Q, 8, 8, 16>;
+
+/// The totals, and what zero points or offsets add.
 #[inline(always)]
-fn less<S: Simd, const N: usize>(s: S, sums: [S::Floats; N], taken: [f32; N]) -> [f32; N] {
+fn with<S: Simd, const N: usize>(s: S, sums: [S::Floats; N], added: [f32; N]) -> [f32; N] {
     let mut totals = totals(s, sums);
     unroll!(i in N => {
-        totals[i] -= taken[i];
+        totals[i] += added[i];
     });
     totals
 }
@@ -39,17 +39,20 @@ impl Format for Q4_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (mut sums, mut taken) = ([s.zeros(); N], [0.0; N]);
-        for (n, block) in row.as_chunks::<18>().0.iter().enumerate() {
+        let (blocks, _) = row.as_chunks::<18>();
+        let x: [Of32<'_, S::Stored>; N] = units(x, blocks.len());
+        let (mut sums, mut added) = ([s.zeros(); N], [0.0; N]);
+        for (n, block) in blocks.iter().enumerate() {
             let codes = s.nibbles(chunk(block, 2));
-            let scale = f16([block[0], block[1]]);
+            let scale = s.f16([block[0], block[1]]);
             unroll!(i in N => {
-                let products = s.dot(s.no_products(), codes, s.input(&x[i].q[n]));
-                sums[i] = s.add_scaled(sums[i], products, scale * x[i].scales[n]);
-                taken[i] += 8.0 * scale * sum_of(&x[i], n);
+                let ([q], [of_input], [a, b]) = (&x[i].q[n], x[i].scales[n], x[i].negated[n]);
+                let products = s.dot(s.no_products(), codes, s.input(q));
+                sums[i] = s.add_scaled(sums[i], products, scale * of_input);
+                added[i] += 8.0 * scale * (a + b);
             });
         }
-        less(s, sums, taken)
+        with(s, sums, added)
     }
 }
 
@@ -59,14 +62,16 @@ impl Format for Q4K {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (mut sums, mut taken) = ([s.zeros(); N], [0.0; N]);
-        for (n, block) in row.as_chunks::<144>().0.iter().enumerate() {
-            let factors = [f16([block[0], block[1]]), f16([block[2], block[3]])];
+        let (blocks, _) = row.as_chunks::<144>();
+        let x: [Of256<'_, S::Stored>; N] = units(x, blocks.len());
+        let (mut sums, mut added) = ([s.zeros(); N], [0.0; N]);
+        for (n, block) in blocks.iter().enumerate() {
+            let factors = [s.f16([block[0], block[1]]), s.f16([block[2], block[3]])];
             // The lower four groups have six bits of their bytes; the upper four have the other two
             // bits, and four of the last bytes.
             let b: &[u8; 12] = chunk(block, 4);
-            for (m, v) in block[16..].as_chunks::<32>().0.iter().enumerate() {
-                let v = s.bytes(v);
+            unroll!(m in 4 => {
+                let v = s.bytes(chunk(block, 16 + 32 * m));
                 let halves = [s.field::<0, 15>(v), s.field::<4, 15>(v)];
                 unroll!(half in 2 => {
                     let g = 2 * m + half;
@@ -80,17 +85,17 @@ impl Format for Q4K {
                     };
                     let scale = factors[0] * f32::from(of_group[0]);
                     let offset = factors[1] * f32::from(of_group[1]);
-                    let at = 8 * n + g;
                     unroll!(i in N => {
-                        let q = s.input(&x[i].q[at]);
+                        let q = s.input(&x[i].q[n][g]);
                         let products = s.dot(s.no_products(), halves[half], q);
-                        sums[i] = s.add_scaled(sums[i], products, scale * x[i].scales[at]);
-                        taken[i] += offset * sum_of(&x[i], at);
+                        sums[i] = s.add_scaled(sums[i], products, scale * x[i].scales[n][g]);
+                        let negated = &x[i].negated[n];
+                        added[i] += offset * (negated[2 * g] + negated[2 * g + 1]);
                     });
                 });
-            }
+            });
         }
-        less(s, sums, taken)
+        with(s, sums, added)
     }
 }
 
@@ -100,9 +105,11 @@ impl Format for Q6K {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (mut sums, mut taken) = ([s.zeros(); N], [0.0; N]);
-        for (n, block) in row.as_chunks::<210>().0.iter().enumerate() {
-            let factor = f16([block[208], block[209]]);
+        let (blocks, _) = row.as_chunks::<210>();
+        let x: [Of256<'_, S::Stored>; N] = units(x, blocks.len());
+        let (mut sums, mut added) = ([s.zeros(); N], [0.0; N]);
+        for (n, block) in blocks.iter().enumerate() {
+            let factor = s.f16([block[208], block[209]]);
             unroll!(half in 2 => {
                 let lower = [
                     s.bytes(chunk(block, 64 * half)),
@@ -117,20 +124,21 @@ impl Format for Q6K {
                 ];
                 let scales: &[u8; 8] = chunk(block, 192 + 8 * half);
                 unroll!(f in 4 => {
-                    let at = 8 * n + 4 * half + f;
+                    let g = 4 * half + f;
                     let two = [scales[2 * f], scales[2 * f + 1]].map(|b| f32::from(b as i8) * factor);
                     unroll!(i in N => {
-                        let q = s.input(&x[i].q[at]);
+                        let q = s.input(&x[i].q[n][g]);
                         let products = s.products(s.dot(s.no_products(), codes[f], q));
-                        let scales = s.halves(two.map(|scale| scale * x[i].scales[at]));
+                        let scales = s.halves(two.map(|scale| scale * x[i].scales[n][g]));
                         sums[i] = s.mul_add(products, scales, sums[i]);
-                        taken[i] +=
-                            32.0 * (two[0] * x[i].sums[2 * at] + two[1] * x[i].sums[2 * at + 1]);
+                        let negated = &x[i].negated[n];
+                        added[i] +=
+                            32.0 * (two[0] * negated[2 * g] + two[1] * negated[2 * g + 1]);
                     });
                 });
             });
         }
-        less(s, sums, taken)
+        with(s, sums, added)
     }
 }
 
@@ -140,13 +148,15 @@ impl Format for Q8_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
+        let (blocks, _) = row.as_chunks::<34>();
+        let x: [Of32<'_, S::Stored>; N] = units(x, blocks.len());
         let mut sums = [s.zeros(); N];
-        for (n, block) in row.as_chunks::<34>().0.iter().enumerate() {
+        for (n, block) in blocks.iter().enumerate() {
             let weights = s.bytes(chunk(block, 2));
-            let scale = f16([block[0], block[1]]);
+            let scale = s.f16([block[0], block[1]]);
             unroll!(i in N => {
-                let q = s.input(&x[i].q[n]);
-                sums[i] = s.add_signed(sums[i], weights, q, scale * x[i].scales[n]);
+                let ([q], [of_input]) = (&x[i].q[n], x[i].scales[n]);
+                sums[i] = s.add_signed(sums[i], weights, s.input(q), scale * of_input);
             });
         }
         totals(s, sums)

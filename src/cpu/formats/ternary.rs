@@ -2,8 +2,8 @@
 //!
 //! Kernels multiply codes of 0, 1 and 2. So they take the sum of the activations off.
 
-use super::super::machine::{Simd, f16, unroll};
-use super::{Format, Order, Token, blocks_of, totals};
+use super::super::machine::{Simd, unroll};
+use super::{Format, Order, Token, Units, first, totals, units};
 use crate::gguf::TensorType;
 
 /// Blocks of 128 in 32 bytes; byte `j` has values `j`, `32 + j`, `64 + j` and `96 + j`, the first in its
@@ -38,12 +38,19 @@ impl Format for I2S {
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
         let (blocks, _) = row.as_chunks::<32>();
-        let q = blocks_of::<_, N, 4>(x);
+        let mut q: [&[[S::Stored; 4]]; N] = [&[]; N];
+        unroll!(i in N => {
+            q[i] = first(x[i].q, blocks.len());
+        });
         let mut sums = [s.no_sums(); N];
         // Several sums for each token, because a product takes some cycles.
         let each = if N == 1 { 4 } else { 2 };
         for (n, blocks) in blocks.chunks(BLOCKS).enumerate() {
             let mut products = [[s.no_products(); 4]; N];
+            let mut q = q;
+            unroll!(i in N => {
+                q[i] = &q[i][BLOCKS * n..][..blocks.len()];
+            });
             for (b, block) in blocks.iter().enumerate() {
                 let v = s.bytes(block);
                 let codes = [
@@ -53,7 +60,7 @@ impl Format for I2S {
                     s.field::<0, 3>(v),
                 ];
                 unroll!(i in N => {
-                    let q = &q[i][BLOCKS * n + b];
+                    let q = &q[i][b];
                     unroll!(f in 4 => {
                         let sum = &mut products[i][f % each];
                         *sum = s.dot(*sum, codes[f], s.input(&q[f]));
@@ -76,26 +83,28 @@ impl Format for I2S {
     }
 }
 
-/// Adds the products of a block of 256 codes with one `scale`, 32 codes in each vector.
+/// The inputs of blocks of 256.
+type Of256<'a, Q> = Units<'a, Q, 8, 8, 16>;
+
+/// Adds the products of block `n` of 256 codes with one `scale`, 32 codes in each vector.
 #[inline(always)]
 fn add_256<S: Simd, const N: usize>(
     s: S,
     sums: &mut [S::Floats; N],
-    x: &[Token<'_, S::Stored>; N],
-    block: usize,
+    x: &[Of256<'_, S::Stored>; N],
+    n: usize,
     codes: [S::Bytes; 8],
     scale: f32,
 ) {
     let scale = s.all(scale);
     unroll!(i in N => {
-        let (q, scales) = (&x[i].q[8 * block..][..8], &x[i].scales[8 * block..][..8]);
-        let mut sum = s.zeros();
+        let (q, scales) = (&x[i].q[n], &x[i].scales[n]);
+        let (negated, _) = x[i].negated[n].as_chunks();
+        let mut sum = s.add(s.floats(&negated[0]), s.floats(&negated[1]));
         unroll!(f in 8 => {
             let products = s.dot(s.no_products(), codes[f], s.input(&q[f]));
             sum = s.add_scaled(sum, products, scales[f]);
         });
-        sum = s.sub(sum, s.floats(lanes(x[i].sums, 2 * block)));
-        sum = s.sub(sum, s.floats(lanes(x[i].sums, 2 * block + 1)));
         sums[i] = s.mul_add(sum, scale, sums[i]);
     });
 }
@@ -106,8 +115,9 @@ impl Format for Tq2_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let mut sums = [s.zeros(); N];
-        for (n, block) in row.as_chunks::<66>().0.iter().enumerate() {
+        let (blocks, _) = row.as_chunks::<66>();
+        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
+        for (n, block) in blocks.iter().enumerate() {
             let (halves, scale) = block.as_chunks::<32>();
             let [v, w] = [s.bytes(&halves[0]), s.bytes(&halves[1])];
             let codes = [
@@ -120,7 +130,7 @@ impl Format for Tq2_0 {
                 s.field::<4, 3>(w),
                 s.field::<6, 3>(w),
             ];
-            add_256(s, &mut sums, x, n, codes, f16([scale[0], scale[1]]));
+            add_256(s, &mut sums, &x, n, codes, s.f16([scale[0], scale[1]]));
         }
         totals(s, sums)
     }
@@ -132,8 +142,9 @@ impl Format for Tq1_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let mut sums = [s.zeros(); N];
-        for (n, block) in row.as_chunks::<54>().0.iter().enumerate() {
+        let (blocks, _) = row.as_chunks::<54>();
+        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
+        for (n, block) in blocks.iter().enumerate() {
             // A byte is a fraction in base 3. Each time it is multiplied by 3, its next digit is what
             // exceeds 8 bits. 32 bytes have five digits each, then 16 bytes five, then 4 bytes four.
             let fives: &[u8; 32] = chunk(block, 0);
@@ -162,7 +173,7 @@ impl Format for Tq1_0 {
                 s.digit(w1),
                 s.digit(w2),
             ];
-            add_256(s, &mut sums, x, n, codes, f16([block[52], block[53]]));
+            add_256(s, &mut sums, &x, n, codes, s.f16([block[52], block[53]]));
         }
         totals(s, sums)
     }
@@ -195,13 +206,16 @@ fn nine_times_nine(bytes: &[u8; 16]) -> [u8; 16] {
     product
 }
 
+/// The inputs of units of 128, with a scale and a negated sum for each lane.
+type Of128<'a, Q> = Units<'a, Q, 4, 8, 8>;
+
 /// Adds the products of unit `n`: 128 codes in 32 bytes, with four neighbours in a byte. `scale` is the
 /// scale of each lane.
 #[inline(always)]
 fn add_fours<S: Simd, const N: usize>(
     s: S,
     sums: &mut [S::Floats; N],
-    x: &[Token<'_, S::Stored>; N],
+    x: &[Of128<'_, S::Stored>; N],
     n: usize,
     v: S::Bytes,
     scale: S::Floats,
@@ -215,30 +229,21 @@ fn add_fours<S: Simd, const N: usize>(
 fn add_unit<S: Simd, const N: usize>(
     s: S,
     sums: &mut [S::Floats; N],
-    x: &[Token<'_, S::Stored>; N],
+    x: &[Of128<'_, S::Stored>; N],
     n: usize,
     codes: [S::Bytes; 4],
     scale: S::Floats,
 ) {
     unroll!(i in N => {
-        let q = &x[i].q[4 * n..][..4];
+        let q = &x[i].q[n];
         let mut products = s.no_products();
         unroll!(f in 4 => {
             products = s.dot(products, codes[f], s.input(&q[f]));
         });
-        let scales = s.floats(lanes(x[i].scales, n));
-        let taken = s.floats(lanes(x[i].sums, n));
-        let sum = s.sub(s.mul(s.products(products), scales), taken);
+        let (scales, negated) = (s.floats(&x[i].scales[n]), s.floats(&x[i].negated[n]));
+        let sum = s.mul_add(s.products(products), scales, negated);
         sums[i] = s.mul_add(sum, scale, sums[i]);
     });
-}
-
-#[inline(always)]
-fn lanes(values: &[f32], unit: usize) -> &[f32; 8] {
-    match values[8 * unit..].first_chunk() {
-        Some(lanes) => lanes,
-        None => &[0.0; 8],
-    }
 }
 
 impl Format for Q2_0 {
@@ -247,17 +252,18 @@ impl Format for Q2_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let mut sums = [s.zeros(); N];
         let (pairs, rest) = row.as_chunks::<36>();
+        let n = pairs.len() + usize::from(!rest.is_empty());
+        let (x, mut sums) = (units(x, n), [s.zeros(); N]);
         for (n, pair) in pairs.iter().enumerate() {
             let codes = s.join(chunk(pair, 2), chunk(pair, 20));
-            let scale = s.halves([f16([pair[0], pair[1]]), f16([pair[18], pair[19]])]);
-            add_fours(s, &mut sums, x, n, codes, scale);
+            let scale = s.halves_of_f16([[pair[0], pair[1]], [pair[18], pair[19]]]);
+            add_fours(s, &mut sums, &x, n, codes, scale);
         }
         if !rest.is_empty() {
             let codes = s.join(chunk(rest, 2), &[0; 16]);
-            let scale = s.halves([f16([rest[0], rest[1]]), 0.0]);
-            add_fours(s, &mut sums, x, pairs.len(), codes, scale);
+            let scale = s.halves_of_f16([[rest[0], rest[1]], [0; 2]]);
+            add_fours(s, &mut sums, &x, pairs.len(), codes, scale);
         }
         totals(s, sums)
     }
@@ -269,10 +275,12 @@ impl Format for Q2_0Of128 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let mut sums = [s.zeros(); N];
-        for (n, block) in row.as_chunks::<34>().0.iter().enumerate() {
+        let (blocks, _) = row.as_chunks::<34>();
+        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
+        for (n, block) in blocks.iter().enumerate() {
             let codes = s.bytes(chunk(block, 2));
-            add_fours(s, &mut sums, x, n, codes, s.all(f16([block[0], block[1]])));
+            let scale = s.halves_of_f16([[block[0], block[1]]; 2]);
+            add_fours(s, &mut sums, &x, n, codes, scale);
         }
         totals(s, sums)
     }
@@ -294,12 +302,14 @@ impl Format for Q1_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let mut sums = [s.zeros(); N];
-        for (n, block) in row.as_chunks::<18>().0.iter().enumerate() {
+        let (blocks, _) = row.as_chunks::<18>();
+        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
+        for (n, block) in blocks.iter().enumerate() {
             let v = s.nibbles(chunk(block, 2));
             let codes =
                 [s.field::<0, 1>(v), s.field::<1, 1>(v), s.field::<2, 1>(v), s.field::<3, 1>(v)];
-            add_unit(s, &mut sums, x, n, codes, s.all(f16([block[0], block[1]])));
+            let scale = s.halves_of_f16([[block[0], block[1]]; 2]);
+            add_unit(s, &mut sums, &x, n, codes, scale);
         }
         totals(s, sums)
     }

@@ -16,7 +16,7 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use simd::{Run, Simd, f16, unroll};
+pub(crate) use simd::{Run, Simd, unroll};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use threads::Threads;
 
@@ -57,6 +57,11 @@ impl InstructionSet {
         sets.into_iter().flatten().map(Self).collect()
     }
 
+    /// The first of `sets` that is `right`; plain Rust if none is.
+    pub(crate) fn first_of(sets: &[Self], right: impl Fn(Self) -> bool) -> Self {
+        sets.iter().copied().find(|&set| right(set)).unwrap_or(Self::SCALAR)
+    }
+
     /// The name for people, and for `--instructions`.
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -85,5 +90,20 @@ impl InstructionSet {
             Set::Simd128 => work.run(wasm::Simd128),
             Set::Scalar => work.run(scalar::Scalar),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_set_is_wrong_the_next_one_is_taken() {
+        let sets = InstructionSet::available();
+        for (n, set) in sets.iter().enumerate() {
+            let right = |set| sets[n..].contains(&set);
+            assert_eq!(InstructionSet::first_of(&sets, right), *set);
+        }
+        assert_eq!(InstructionSet::first_of(&sets, |_| false), InstructionSet::SCALAR);
     }
 }

@@ -112,6 +112,16 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
+    fn f16(self, bytes: [u8; 2]) -> f32 {
+        f16(bytes)
+    }
+
+    #[inline(always)]
+    fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> [f32; 8] {
+        self.halves(halves.map(f16))
+    }
+
+    #[inline(always)]
     fn store(self, v: [f32; 8], to: &mut [f32; 8]) {
         *to = v;
     }
@@ -137,16 +147,6 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn sub(self, a: [f32; 8], b: [f32; 8]) -> [f32; 8] {
-        from_fn(|i| a[i] - b[i])
-    }
-
-    #[inline(always)]
-    fn mul(self, a: [f32; 8], b: [f32; 8]) -> [f32; 8] {
-        from_fn(|i| a[i] * b[i])
-    }
-
-    #[inline(always)]
     fn mul_add(self, a: [f32; 8], b: [f32; 8], c: [f32; 8]) -> [f32; 8] {
         from_fn(|i| a[i] * b[i] + c[i])
     }
@@ -168,13 +168,7 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn add_signed(
-        self,
-        to: [f32; 8],
-        weights: [u8; 32],
-        q: [i8; 32],
-        scale: f32,
-    ) -> [f32; 8] {
+    fn add_signed(self, to: [f32; 8], weights: [u8; 32], q: [i8; 32], scale: f32) -> [f32; 8] {
         let mut sums = [0; 8];
         for i in 0..32 {
             sums[i / 4] += i32::from(weights[i] as i8) * i32::from(q[i]);

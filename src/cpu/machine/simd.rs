@@ -89,6 +89,10 @@ pub(crate) trait Simd: Copy {
     fn all(self, value: f32) -> Self::Floats;
     /// Four times the first value, then four times the second.
     fn halves(self, values: [f32; 2]) -> Self::Floats;
+    /// The value of an f16, which is a number.
+    fn f16(self, bytes: [u8; 2]) -> f32;
+    /// Four times the first f16, then four times the second.
+    fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Self::Floats;
     fn store(self, v: Self::Floats, to: &mut [f32; 8]);
     /// Eight f16.
     fn f16s(self, bytes: &[u8; 16]) -> Self::Floats;
@@ -97,8 +101,6 @@ pub(crate) trait Simd: Copy {
     /// Eight int8.
     fn i8s(self, bytes: &[u8; 8]) -> Self::Floats;
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// `a * b + c`, rounded once where the machine can.
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
     /// The sum of the lanes.

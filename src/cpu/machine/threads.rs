@@ -143,12 +143,8 @@ impl Shared {
     fn wait_for_jobs(&self) {
         let mut last = 0;
         while let Some(state) = self.next_job(last) {
-            let joined = self.state.compare_exchange(
-                state,
-                state + 1,
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            );
+            let joined =
+                self.state.compare_exchange(state, state + 1, Ordering::SeqCst, Ordering::Relaxed);
             if joined.is_err() {
                 continue;
             }

@@ -4,7 +4,7 @@
 
 use std::arch::wasm32::*;
 
-use super::simd::Simd;
+use super::simd::{Simd, f16};
 
 /// WebAssembly's fixed-width SIMD.
 #[derive(Clone, Copy)]
@@ -142,6 +142,16 @@ macro_rules! common {
         }
 
         #[inline(always)]
+        fn f16(self, bytes: [u8; 2]) -> f32 {
+            f16(bytes)
+        }
+
+        #[inline(always)]
+        fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Two {
+            halves.map(|half| f32x4_splat(f16(half)))
+        }
+
+        #[inline(always)]
         fn store(self, v: Two, to: &mut [f32; 8]) {
             let (halves, _) = to.as_chunks_mut::<4>();
             for (half, v) in halves.iter_mut().zip(v) {
@@ -181,16 +191,6 @@ macro_rules! common {
         #[inline(always)]
         fn add(self, a: Two, b: Two) -> Two {
             both(a, b, |a, b| f32x4_add(a, b))
-        }
-
-        #[inline(always)]
-        fn sub(self, a: Two, b: Two) -> Two {
-            both(a, b, |a, b| f32x4_sub(a, b))
-        }
-
-        #[inline(always)]
-        fn mul(self, a: Two, b: Two) -> Two {
-            both(a, b, |a, b| f32x4_mul(a, b))
         }
 
         #[inline(always)]

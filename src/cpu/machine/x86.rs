@@ -199,6 +199,21 @@ macro_rules! common {
         }
 
         #[inline(always)]
+        fn f16(self, bytes: [u8; 2]) -> f32 {
+            avx2!(_mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(
+                u16::from_le_bytes(bytes)
+            )))))
+        }
+
+        #[inline(always)]
+        fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> __m256 {
+            avx2!({
+                let [first, second] = halves.map(|half| _mm_set1_epi16(i16::from_le_bytes(half)));
+                _mm256_cvtph_ps(_mm_unpacklo_epi64(first, second))
+            })
+        }
+
+        #[inline(always)]
         fn store(self, v: __m256, to: &mut [f32; 8]) {
             avx2!(_mm256_storeu_ps(to.as_mut_ptr(), v))
         }
@@ -227,16 +242,6 @@ macro_rules! common {
         #[inline(always)]
         fn add(self, a: __m256, b: __m256) -> __m256 {
             avx2!(_mm256_add_ps(a, b))
-        }
-
-        #[inline(always)]
-        fn sub(self, a: __m256, b: __m256) -> __m256 {
-            avx2!(_mm256_sub_ps(a, b))
-        }
-
-        #[inline(always)]
-        fn mul(self, a: __m256, b: __m256) -> __m256 {
-            avx2!(_mm256_mul_ps(a, b))
         }
 
         #[inline(always)]
@@ -284,10 +289,8 @@ impl Simd for Avx2 {
     fn add_signed(self, to: __m256, weights: __m256i, q: __m256i, scale: f32) -> __m256 {
         // The first operand is unsigned, so the sign of a weight goes to its activation. Activations
         // are above -128, which has no opposite.
-        let pairs = avx2!(_mm256_maddubs_epi16(
-            _mm256_abs_epi8(weights),
-            _mm256_sign_epi8(q, weights)
-        ));
+        let pairs =
+            avx2!(_mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(q, weights)));
         self.add_scaled(to, pairs, scale)
     }
 }

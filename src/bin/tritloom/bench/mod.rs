@@ -3,6 +3,7 @@
 mod figure;
 mod lookup;
 mod measure;
+mod products;
 mod report;
 mod soak;
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 
 use tritloom::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use tritloom::native::block_on;
@@ -99,6 +101,9 @@ pub(crate) struct Bench {
     /// Ask the adapter for bindings of no more than this many bytes [default: all that it has]
     #[arg(long, value_name = "BYTES", value_parser = zero_or_more, allow_negative_numbers = true)]
     max_binding: Option<u64>,
+    /// Time only the products of the CPU with weights of each type, and load no model
+    #[arg(long, conflicts_with_all = ["model", "shape"])]
+    products: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -131,6 +136,9 @@ impl Bench {
 }
 
 pub(crate) fn bench(args: &Bench) -> Result<()> {
+    if args.products {
+        return products::print_times(args.backend.threads, args.json);
+    }
     let (path, temporary) = match (&args.model, args.shape) {
         (Some(path), _) => (path.clone(), false),
         (None, None) => (PathBuf::from("models/tiny-stories.gguf"), false),
@@ -153,13 +161,12 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
         remove(&path);
     }
     let report = report?;
-    if args.json {
-        let json =
-            serde_json::to_string_pretty(&report).map_err(|e| Error::Internal(e.to_string()))?;
-        print(&(json + "\n"))
-    } else {
-        print(&report.to_table())
-    }
+    if args.json { print_json(&report) } else { print(&report.to_table()) }
+}
+
+fn print_json(report: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_string_pretty(report).map_err(|e| Error::Internal(e.to_string()))?;
+    print(&(json + "\n"))
 }
 
 /// Removes the file before Ctrl-C or `kill` ends the program.

@@ -4,6 +4,7 @@
 //! order it is taken, and the results must be equal.
 
 use super::super::machine::InstructionSet;
+use super::super::random::Random;
 use super::{Input, Job, Kernel, TILE};
 use crate::blocks::block_type;
 use crate::gguf::TensorType;
@@ -35,10 +36,17 @@ fn results(kernel: &Kernel, set: InstructionSet, tokens: usize) -> Vec<u32> {
             input
         })
         .collect();
-    let job = Job { weights: &weights, row_bytes: weights.len() / ROWS, factor: 1.0, inputs: &inputs };
+    let job =
+        Job { weights: &weights, row_bytes: weights.len() / ROWS, factor: 1.0, inputs: &inputs };
     let mut out = vec![0.0; tokens * ROWS];
     kernel.product(set, &job, &mut out);
     out.into_iter().map(f32::to_bits).collect()
+}
+
+/// Rows of random codes.
+pub(crate) fn random_rows(ty: TensorType, columns: usize, rows: usize) -> Vec<u8> {
+    let mut random = Random(1);
+    (0..rows).flat_map(|_| hard_row(ty, columns, 2, &mut random)).collect()
 }
 
 /// A row of blocks. Of the first two, all codes are the greatest or the least.
@@ -100,15 +108,6 @@ fn hard_input(columns: usize, token: usize, random: &mut Random) -> Vec<f32> {
             }
     });
     values.collect()
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as u32
-    }
 }
 
 #[cfg(test)]
@@ -213,8 +212,7 @@ mod tests {
         };
         let mut products = Vec::new();
         let inputs = prepared(kernel.order);
-        let job =
-            Job { weights: &weights, row_bytes: rows[0].len(), factor: 0.5, inputs: &inputs };
+        let job = Job { weights: &weights, row_bytes: rows[0].len(), factor: 0.5, inputs: &inputs };
         let mut out = vec![f32::NAN; xs.len() * rows.len()];
         kernel.product(set, &job, &mut out);
         products.push((kernel.order, out.clone()));
