@@ -91,7 +91,7 @@ pub(super) fn exp(x: f32) -> f32 {
     let r = x - n * LN_2[0] - n * LN_2[1];
     // The polynomial is Cephes' `expf`.
     let mut p = 1.987_569_1e-4;
-    for c in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.000_000_1e-1] {
+    for c in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
         p = p * r + c;
     }
     let power = (rounded.to_bits() << 23).wrapping_add(127 << 23);

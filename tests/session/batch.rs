@@ -162,6 +162,8 @@ fn options(n: usize, max_tokens: usize) -> GenerateOptions {
 fn each_call_gets_the_tokens_that_it_gets_alone() {
     let setups = [
         Setup::default().on_reference(),
+        Setup::default().on_cpu(),
+        Setup::default().on_cpu().kv(KvType::Int8),
         Setup::default().kv(KvType::Int8).like_a_card(),
         Setup::default().like_a_fast_card(),
         Setup::default(),

@@ -79,7 +79,7 @@ fn settings() -> [Sampling; 4] {
 #[test]
 fn only_tokens_that_may_follow_are_chosen() {
     let prompt = noise(12);
-    for setup in [Setup::exact().on_reference(), Setup::default()] {
+    for setup in [Setup::exact().on_reference(), Setup::exact().on_cpu(), Setup::default()] {
         let mut session = setup.small();
         for sampling in settings() {
             let options = GenerateOptions { sampling, ..greedy(10) };
@@ -102,7 +102,7 @@ fn only_tokens_that_may_follow_are_chosen() {
 #[test]
 fn tokens_are_put_in_without_asking_the_model() {
     let prompt = noise(9);
-    for setup in [Setup::exact().on_reference(), Setup::default()] {
+    for setup in [Setup::exact().on_reference(), Setup::exact().on_cpu(), Setup::default()] {
         let mut session = setup.small();
         let found = generate(&mut session, &prompt, &ruled(with_inserted, greedy(12))).unwrap();
         assert_eq!((&found.ids[..3], found.ids[5]), (&[5, 6, 7][..], 9));
@@ -200,7 +200,7 @@ fn without_a_number_among_the_tokens_that_may_follow_the_answer_fails() {
     let mut file = small();
     let norm = &mut file.tensor("output_norm.weight").bytes;
     norm.chunks_exact_mut(4).for_each(|bytes| bytes.copy_from_slice(&f32::MAX.to_le_bytes()));
-    for setup in [Setup::exact().on_reference(), Setup::default()] {
+    for setup in [Setup::exact().on_reference(), Setup::exact().on_cpu(), Setup::default()] {
         let mut session = setup.load(&file.build()).unwrap();
         for options in [greedy(4), ruled(one_of_seven, greedy(4))] {
             let error = generate(&mut session, &noise(5), &options).err().unwrap();

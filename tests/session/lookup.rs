@@ -11,8 +11,12 @@ use crate::setup::{Setup, argmax, generate, greedy};
 use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
 
 /// That a draft pass of a GPU equals its steps is tested in `tests/engine/drafts.rs`.
-fn setups() -> [Setup; 2] {
-    [Setup::default().on_reference(), Setup::default().on_reference().like_a_fast_card()]
+fn setups() -> [Setup; 3] {
+    [
+        Setup::default().on_reference(),
+        Setup::default().on_reference().like_a_fast_card(),
+        Setup::default().on_cpu(),
+    ]
 }
 
 fn with_lookup(lookup: bool, options: GenerateOptions) -> GenerateOptions {

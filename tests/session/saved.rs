@@ -46,8 +46,14 @@ fn restore(session: &mut Session, saved: &[u8]) -> Result<String> {
 /// With every type of KV cache; from one range of it into another, beside other texts.
 #[test]
 fn a_restored_chat_goes_on_as_if_it_had_not_been_saved() {
-    let card = || Setup::default().like_a_card();
-    for setup in [Setup::default().on_reference(), Setup::default(), card().kv(KvType::Int8)] {
+    let setups = [
+        Setup::default().on_reference(),
+        Setup::default(),
+        Setup::default().like_a_card().kv(KvType::Int8),
+        Setup::default().on_cpu(),
+        Setup::default().on_cpu().kv(KvType::Int8),
+    ];
+    for setup in setups {
         let mut session = setup.golden();
         // Long enough to be worth a range of its own.
         let mut other = vec![says(Role::User, &"Tell me a story, please. ".repeat(20))];

@@ -36,7 +36,7 @@ pub(crate) struct Setup {
     pub(crate) like_a_fast_card: bool,
     /// Prompt tokens of a prefill step, at most; `None`: as many as the adapter is tuned for.
     pub(crate) chunk: Option<usize>,
-    /// Threads of the CPU.
+    /// Threads of the CPU; `None`: one, because tests run side by side.
     pub(crate) threads: Option<usize>,
     /// Tokens of a pass of several sequences, at most, on the reference or the CPU.
     pub(crate) pass: Option<usize>,
@@ -105,7 +105,8 @@ impl Setup {
             }
             On::Cpu(instructions) => {
                 let traits = Some(self.host_traits());
-                let cpu = OnCpu { instructions, traits, threads: self.threads, ..OnCpu::default() };
+                let threads = Some(self.threads.unwrap_or(1));
+                let cpu = OnCpu { instructions, traits, threads, ..OnCpu::default() };
                 block_on(Session::load(cpu, &mut reader, load, &mut |_| {}))?
             }
         };

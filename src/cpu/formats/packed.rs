@@ -1,6 +1,6 @@
 //! Weights of four bits and more, with a scale for every 32 or 16.
 
-use super::super::machine::{Simd, unroll};
+use super::super::machine::{Simd, f16, unroll};
 use super::ternary::chunk;
 use super::{Format, Order, Token, Units, totals, units};
 use crate::gguf::TensorType;
@@ -44,7 +44,7 @@ impl Format for Q4_0 {
         let (mut sums, mut added) = ([s.zeros(); N], [0.0; N]);
         for (n, block) in blocks.iter().enumerate() {
             let codes = s.nibbles(chunk(block, 2));
-            let scale = s.f16([block[0], block[1]]);
+            let scale = f16([block[0], block[1]]);
             unroll!(i in N => {
                 let ([q], [of_input], [a, b]) = (&x[i].q[n], x[i].scales[n], x[i].negated[n]);
                 let products = s.dot(s.no_products(), codes, s.input(q));
@@ -66,7 +66,7 @@ impl Format for Q4K {
         let x: [Of256<'_, S::Stored>; N] = units(x, blocks.len());
         let (mut sums, mut added) = ([s.zeros(); N], [0.0; N]);
         for (n, block) in blocks.iter().enumerate() {
-            let factors = [s.f16([block[0], block[1]]), s.f16([block[2], block[3]])];
+            let factors = [f16([block[0], block[1]]), f16([block[2], block[3]])];
             // The lower four groups have six bits of their bytes; the upper four have the other two
             // bits, and four of the last bytes.
             let b: &[u8; 12] = chunk(block, 4);
@@ -109,7 +109,7 @@ impl Format for Q6K {
         let x: [Of256<'_, S::Stored>; N] = units(x, blocks.len());
         let (mut sums, mut added) = ([s.zeros(); N], [0.0; N]);
         for (n, block) in blocks.iter().enumerate() {
-            let factor = s.f16([block[208], block[209]]);
+            let factor = f16([block[208], block[209]]);
             unroll!(half in 2 => {
                 let lower = [
                     s.bytes(chunk(block, 64 * half)),
@@ -153,7 +153,7 @@ impl Format for Q8_0 {
         let mut sums = [s.zeros(); N];
         for (n, block) in blocks.iter().enumerate() {
             let weights = s.bytes(chunk(block, 2));
-            let scale = s.f16([block[0], block[1]]);
+            let scale = f16([block[0], block[1]]);
             unroll!(i in N => {
                 let ([q], [of_input]) = (&x[i].q[n], x[i].scales[n]);
                 sums[i] = s.add_signed(sums[i], weights, s.input(q), scale * of_input);

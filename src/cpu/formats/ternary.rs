@@ -94,9 +94,9 @@ fn add_256<S: Simd, const N: usize>(
     x: &[Of256<'_, S::Stored>; N],
     n: usize,
     codes: [S::Bytes; 8],
-    scale: f32,
+    scale: [u8; 2],
 ) {
-    let scale = s.all(scale);
+    let scale = s.halves_of_f16([scale; 2]);
     unroll!(i in N => {
         let (q, scales) = (&x[i].q[n], &x[i].scales[n]);
         let (negated, _) = x[i].negated[n].as_chunks();
@@ -130,7 +130,7 @@ impl Format for Tq2_0 {
                 s.field::<4, 3>(w),
                 s.field::<6, 3>(w),
             ];
-            add_256(s, &mut sums, &x, n, codes, s.f16([scale[0], scale[1]]));
+            add_256(s, &mut sums, &x, n, codes, [scale[0], scale[1]]);
         }
         totals(s, sums)
     }
@@ -173,7 +173,7 @@ impl Format for Tq1_0 {
                 s.digit(w1),
                 s.digit(w2),
             ];
-            add_256(s, &mut sums, &x, n, codes, s.f16([block[52], block[53]]));
+            add_256(s, &mut sums, &x, n, codes, [block[52], block[53]]);
         }
         totals(s, sums)
     }

@@ -16,7 +16,7 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use simd::{Run, Simd, unroll};
+pub(crate) use simd::{Run, Simd, f16, unroll};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use threads::Threads;
 

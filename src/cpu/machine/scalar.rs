@@ -55,7 +55,7 @@ impl Simd for Scalar {
 
     #[inline(always)]
     fn digit(self, v: [u8; 32]) -> [u8; 32] {
-        v.map(|byte| (u16::from(byte) * 3 >> 8) as u8)
+        v.map(|byte| ((u16::from(byte) * 3) >> 8) as u8)
     }
 
     #[inline(always)]
@@ -109,11 +109,6 @@ impl Simd for Scalar {
     #[inline(always)]
     fn halves(self, values: [f32; 2]) -> [f32; 8] {
         from_fn(|i| values[i / 4])
-    }
-
-    #[inline(always)]
-    fn f16(self, bytes: [u8; 2]) -> f32 {
-        f16(bytes)
     }
 
     #[inline(always)]

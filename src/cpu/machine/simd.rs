@@ -89,8 +89,6 @@ pub(crate) trait Simd: Copy {
     fn all(self, value: f32) -> Self::Floats;
     /// Four times the first value, then four times the second.
     fn halves(self, values: [f32; 2]) -> Self::Floats;
-    /// The value of an f16, which is a number.
-    fn f16(self, bytes: [u8; 2]) -> f32;
     /// Four times the first f16, then four times the second.
     fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Self::Floats;
     fn store(self, v: Self::Floats, to: &mut [f32; 8]);

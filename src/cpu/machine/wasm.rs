@@ -142,11 +142,6 @@ macro_rules! common {
         }
 
         #[inline(always)]
-        fn f16(self, bytes: [u8; 2]) -> f32 {
-            f16(bytes)
-        }
-
-        #[inline(always)]
         fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Two {
             halves.map(|half| f32x4_splat(f16(half)))
         }
@@ -248,7 +243,7 @@ impl Simd for Simd128 {
 
     #[inline(always)]
     fn mul_add(self, a: Two, b: Two, c: Two) -> Two {
-        both(both(a, b, |a, b| f32x4_mul(a, b)), c, f32x4_add)
+        both(both(a, b, |a, b| f32x4_mul(a, b)), c, |ab, c| f32x4_add(ab, c))
     }
 
     #[inline(always)]

@@ -150,11 +150,11 @@ macro_rules! common {
         #[inline(always)]
         fn digit(self, v: __m256i) -> __m256i {
             avx2!({
-                // A mean rounds up. With 1 less, three quarters of a byte are rounded down.
-                let less = _mm256_subs_epu8(v, _mm256_set1_epi8(1));
-                let half = _mm256_avg_epu8(less, _mm256_setzero_si256());
-                let quarters = _mm256_avg_epu8(less, half);
-                _mm256_and_si256(_mm256_srli_epi16::<6>(quarters), _mm256_set1_epi8(3))
+                // 1 above a third of 256, and another 1 above two thirds.
+                let one = _mm256_set1_epi8(1);
+                let first = _mm256_subs_epu8(v, _mm256_set1_epi8(85));
+                let second = _mm256_subs_epu8(v, _mm256_set1_epi8(170_u8 as i8));
+                _mm256_add_epi8(_mm256_min_epu8(first, one), _mm256_min_epu8(second, one))
             })
         }
 
@@ -196,13 +196,6 @@ macro_rules! common {
         #[inline(always)]
         fn halves(self, [first, second]: [f32; 2]) -> __m256 {
             avx2!(_mm256_set_m128(_mm_set1_ps(second), _mm_set1_ps(first)))
-        }
-
-        #[inline(always)]
-        fn f16(self, bytes: [u8; 2]) -> f32 {
-            avx2!(_mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(
-                u16::from_le_bytes(bytes)
-            )))))
         }
 
         #[inline(always)]
