@@ -258,9 +258,12 @@ impl Model for Cpu {
         self.block(block, site);
         let Buffers { tokens, q, k, v, out, .. } = &mut self.buffers;
         let value = |(index, token): (usize, &mut Token)| match site {
-            Site::Qkv => {
-                [&*q, k, v].iter().flat_map(|part| part.of_token(index)).flatten().copied().collect()
-            }
+            Site::Qkv => [&*q, k, v]
+                .iter()
+                .flat_map(|part| part.of_token(index))
+                .flatten()
+                .copied()
+                .collect(),
             Site::GateUp => out.of_token(index).flatten().copied().collect(),
             Site::Output | Site::Down => std::mem::take(&mut token.x),
         };

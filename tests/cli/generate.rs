@@ -41,7 +41,8 @@ fn without_a_gpu_the_cpu_computes_and_says_so() {
 #[test]
 fn raw_text_is_continued() {
     let golden = golden("once");
-    let continuation = text(&["--backend", "cpu", "--raw", "--max-tokens", "48", "Once upon a time"]);
+    let continuation =
+        text(&["--backend", "cpu", "--raw", "--max-tokens", "48", "Once upon a time"]);
     assert_eq!(continuation, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
     // An empty text can be continued too.
     let beginning = text(&[SHORT, &["--raw", ""]].concat());
@@ -53,7 +54,10 @@ fn the_same_seed_gives_the_same_text() {
     let story = |seed: &str| {
         let sampling =
             ["--temperature", "1.5", "--top-k", "200", "--top-p", "0.99", "--seed", seed];
-        text(&[&["--backend", "cpu", "--max-tokens", "12", "Tell me a story."], &sampling[..]].concat())
+        text(
+            &[&["--backend", "cpu", "--max-tokens", "12", "Tell me a story."], &sampling[..]]
+                .concat(),
+        )
     };
     assert_eq!(story("1"), story("1"));
     assert_ne!(story("1"), story("2"));
@@ -84,7 +88,11 @@ fn special_tokens_in_a_prompt_are_text() {
 fn the_context_ends_a_text() {
     let model = file("small.gguf", &tiny().build());
     text(&["--backend", "cpu", "--model", &model, "--temperature", "5", "Hi"]);
-    assert!(!text(&["--backend", "cpu", "--context", "12", "--raw", "Once upon a time"]).trim().is_empty());
+    assert!(
+        !text(&["--backend", "cpu", "--context", "12", "--raw", "Once upon a time"])
+            .trim()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -138,13 +146,33 @@ fn bad_prompts_and_options_are_refused() {
     let long = "word ".repeat(64);
     assert_fails(&["--backend", "cpu", ""], "bad-option", &["prompt"]);
     assert_fails(&["--backend", "cpu", " \n "], "bad-option", &["prompt"]);
-    assert_fails(&["--backend", "cpu", "--model", &model, &long], "context-full", &["context holds 64"]);
-    assert_fails(&["--backend", "cpu", "--context", "3", "Hi"], "context-full", &["context holds 3"]);
-    assert_fails(&["--backend", "cpu", "--context", "1025", "Hi"], "bad-option", &["context", "1024"]);
+    assert_fails(
+        &["--backend", "cpu", "--model", &model, &long],
+        "context-full",
+        &["context holds 64"],
+    );
+    assert_fails(
+        &["--backend", "cpu", "--context", "3", "Hi"],
+        "context-full",
+        &["context holds 3"],
+    );
+    assert_fails(
+        &["--backend", "cpu", "--context", "1025", "Hi"],
+        "bad-option",
+        &["context", "1024"],
+    );
     assert_fails(&["--backend", "cpu", "--top-p", "0", "Hi"], "bad-option", &["topP"]);
     assert_fails(&["--backend", "cpu", "--min-p", "2", "Hi"], "bad-option", &["minP"]);
-    assert_fails(&["--backend", "cpu", "--repeat-penalty", "0", "Hi"], "bad-option", &["repeatPenalty"]);
-    assert_fails(&["--backend", "cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
+    assert_fails(
+        &["--backend", "cpu", "--repeat-penalty", "0", "Hi"],
+        "bad-option",
+        &["repeatPenalty"],
+    );
+    assert_fails(
+        &["--backend", "cpu", "--temperature", "nan", "Hi"],
+        "bad-option",
+        &["temperature"],
+    );
 }
 
 /// Each call is a line of JSON, whose arguments are valid by the schema.
@@ -160,7 +188,8 @@ fn calls_of_tools_are_printed_as_lines_of_json() {
     let model = "tests/data/golden/golden.gguf";
     let args = |choice| {
         [
-            "--backend", "cpu",
+            "--backend",
+            "cpu",
             "--model",
             model,
             "--max-tokens",

@@ -1,6 +1,6 @@
 //! `tritloom perplexity`.
 
-use crate::{assert_fails, assert_wrong_usage, file, text};
+use crate::{assert_fails, file, text};
 
 /// The number after `perplexity `, and the text after it.
 fn perplexity(args: &[&str]) -> (f64, String) {

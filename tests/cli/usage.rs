@@ -52,7 +52,11 @@ fn numbers_out_of_range_are_refused_by_name() {
     ] {
         assert_wrong_usage(args, &[option, rule]);
     }
-    assert_fails(&["--backend", "cpu", "--temperature", "-1", "Hi"], "bad-option", &["temperature"]);
+    assert_fails(
+        &["--backend", "cpu", "--temperature", "-1", "Hi"],
+        "bad-option",
+        &["temperature"],
+    );
     assert_fails(&["--backend", "cpu", "--top-p", "-0.5", "Hi"], "bad-option", &["topP"]);
     assert_fails(&["--backend", "cpu", "--min-p", "-1", "Hi"], "bad-option", &["minP"]);
     // A prompt may be a negative number.

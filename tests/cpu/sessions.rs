@@ -105,8 +105,9 @@ fn a_draft_pass_chooses_what_steps_choose() {
     let logits: Vec<Vec<f32>> = (1..=8).map(|n| logits(compute, 0, &ids[..n])).collect();
     let chosen = |masked: bool| {
         compute.set_choosing(&tritloom::compute::Choosing { masked, ..Default::default() });
-        let masks: Vec<Mask> =
-            (0..8).map(|n| Mask::of(n_vocab, (0..n_vocab as u32).filter(|id| id % 8 == n))).collect();
+        let masks: Vec<Mask> = (0..8)
+            .map(|n| Mask::of(n_vocab, (0..n_vocab as u32).filter(|id| id % 8 == n)))
+            .collect();
         compute.write_masks(0, &masks).unwrap();
         let choices = block_on(compute.decode_and_choose(&ids, 0, &[]).take()).unwrap();
         choices.iter().map(|choice| choice.id).collect::<Vec<u32>>()
