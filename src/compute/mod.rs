@@ -183,7 +183,7 @@ pub struct Depth {
 /// Facts about the implementation, for people and reports.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// What computes.
+    /// The machine that computes.
     pub backend: Backend,
     /// Its name for people, which is that of a GPU's adapter.
     pub adapter: String,

@@ -41,7 +41,7 @@ impl EngineOptions {
     }
 }
 
-/// What computes a model.
+/// The machine that computes a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {

@@ -1,4 +1,4 @@
-//! What a session needs around a model that the CPU computes: slots, the choice of tokens, ranges of
+//! Serves a session with any model that the CPU computes: slots, the choice of tokens, ranges of
 //! the KV cache. [`Model`] is the model. A step is computed when it is submitted.
 
 mod compute;

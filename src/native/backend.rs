@@ -7,7 +7,7 @@ use crate::gpu::{Gpu, GpuOptions};
 use crate::model::{Config, Weight};
 use crate::source::{Reader, Source};
 
-/// What is to compute a model.
+/// The wish for a machine that computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choose {
     /// The GPU, or the CPU if there is no adapter, or only one that is a CPU itself. A note then says so.

@@ -12,7 +12,7 @@ pub struct Info {
     pub name: String,
     /// `general.architecture`.
     pub architecture: String,
-    /// What computes: `webgpu` or `cpu`.
+    /// The machine that computes: `webgpu` or `cpu`.
     pub backend: Backend,
     /// Tokens the KV cache holds.
     pub context_length: usize,

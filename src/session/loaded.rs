@@ -163,7 +163,7 @@ impl Session {
         self.caches.clear();
     }
 
-    /// What computes.
+    /// The machine that computes.
     pub fn compute(&self) -> &dyn Compute {
         &*self.engine
     }

@@ -16,7 +16,14 @@ fn with_float_activations_every_family_has_its_logits() {
 #[test]
 fn with_int8_activations_every_family_is_as_near_as_other_programs() {
     for set in InstructionSet::available() {
-        check_families(expectations(), || Setup::default().with(set), Expected::of_int8);
+        // Plain Rust takes ten times as long.
+        let all = expectations().into_iter();
+        let fast = |e: &Expected| set != InstructionSet::SCALAR || e.ids.len() <= 100;
+        check_families(
+            all.filter(fast).collect(),
+            || Setup::default().with(set),
+            Expected::of_int8,
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a session asks of the CPU: the same bits alone and among others, on any number of threads, and
+//! Sessions on the CPU: the same bits alone and among others, on any number of threads, and
 //! from a cache that was saved.
 
 use tritloom::compute::{Compute, KvType, Seat, Site, Span, Tap};
@@ -118,7 +118,7 @@ fn a_draft_pass_chooses_what_steps_choose() {
     assert_eq!(chosen(true), masked.collect::<Vec<u32>>());
 }
 
-/// What a pass of several texts reads is what each text alone has.
+/// A pass of several texts reads the values that each text has alone.
 #[test]
 fn products_and_hidden_states_are_those_of_the_text_alone() {
     let session = Setup::default().on_cpu().small();

@@ -40,13 +40,13 @@ pub(crate) struct Setup {
     pub(crate) threads: Option<usize>,
     /// Tokens of a pass of several sequences, at most, on the reference or the CPU.
     pub(crate) pass: Option<usize>,
-    /// What computes.
+    /// The machine that computes.
     pub(crate) on: On,
     /// Open a device that no other test uses.
     pub(crate) on_own_device: bool,
 }
 
-/// What computes.
+/// The machine that computes.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) enum On {
     #[default]

@@ -10,7 +10,7 @@ use crate::options::one_or_more;
 
 #[derive(Args)]
 pub(crate) struct BackendArgs {
-    /// What computes: `auto` is the GPU if there is one, else the CPU
+    /// The machine that computes: `auto` is the GPU if there is one, else the CPU
     #[arg(long, value_name = "BACKEND", value_enum, default_value_t = BackendArg::Auto)]
     backend: BackendArg,
     /// Threads of the CPU [default: as many as it runs at once]

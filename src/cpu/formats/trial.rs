@@ -228,7 +228,7 @@ mod tests {
                     let terms = values(ty, row).into_iter().zip(&x).map(|(w, x)| 0.5 * w * x);
                     let terms: Vec<f64> = terms.collect();
                     let expected: f64 = terms.iter().sum();
-                    // What is taken off again counts too.
+                    // The sums that are taken off again count too.
                     let size: f64 = x.iter().map(|x| x.abs()).sum::<f64>()
                         + terms.iter().map(|term| term.abs()).sum::<f64>();
                     let found = f64::from(found[t * rows.len() + r]);

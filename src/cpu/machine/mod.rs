@@ -1,4 +1,4 @@
-//! What differs from machine to machine: instruction sets and threads. All of the crate's `unsafe`
+//! Instruction sets and threads, which differ from machine to machine. All of the crate's `unsafe`
 //! code for the CPU is in this folder.
 //!
 //! [`Simd`] has the operations that kernels need, on vectors of 32 bytes. Kernels are written once,

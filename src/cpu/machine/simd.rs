@@ -71,7 +71,7 @@ pub(crate) trait Simd: Copy {
     fn with_upper(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
     /// Each byte times 3, without what exceeds 8 bits.
     fn triple(self, v: Self::Bytes) -> Self::Bytes;
-    /// What exceeds 8 bits in three times each byte: 0, 1 or 2.
+    /// Three times each byte, divided by 256: 0, 1 or 2.
     fn digit(self, v: Self::Bytes) -> Self::Bytes;
 
     fn input(self, stored: &Self::Stored) -> Self::Input;

@@ -139,7 +139,7 @@ impl Shared {
         }
     }
 
-    /// What every thread but the caller's does.
+    /// Every thread but the caller's does this.
     fn wait_for_jobs(&self) {
         let mut last = 0;
         while let Some(state) = self.next_job(last) {
