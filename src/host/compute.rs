@@ -454,5 +454,5 @@ fn failed<T: 'static>(error: Error) -> Pending<T> {
 }
 
 fn no_gpu() -> Error {
-    Error::MissingFeature("a GPU, which a model on the CPU does not use".into())
+    Error::MissingFeature("timestamps: the CPU computes this model".into())
 }

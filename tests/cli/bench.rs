@@ -14,7 +14,8 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let lengths = ["--decode", "8,99", "--tokens", "4"];
     let times =
         ["--runs", "2", "--loads", "1", "--sampling", "--profile", "--soak", "100", "--json"];
-    let report = text(&[&["bench", "--model", &model], &lengths[..], &times[..]].concat());
+    let bench = ["bench", "--model", &model, "--backend", "webgpu"];
+    let report = text(&[&bench, &lengths[..], &times[..]].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let figures = report["figures"].as_array().unwrap();
