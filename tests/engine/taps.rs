@@ -54,9 +54,10 @@ fn each_site_has_a_row_for_each_token() {
             values(&engine, &IDS[..4], 0, 1, site);
             let last = values(&engine, &IDS[4..], 4, 1, site);
             assert_eq!(all.len(), 5 * last.len());
-            // On a card, the kernels of one token and of a prompt may differ in the last bits.
+            // On a card, the kernels of one token and of a prompt may differ in the last bits, and that may
+            // tip the rounding of an input to int8.
             let off = largest_difference(&all[4 * last.len()..], &last);
-            assert!(off < 1e-4, "{model}, {site:?}: {off}");
+            assert!(off < 5e-3, "{model}, {site:?}: {off}");
         }
     }
 }
