@@ -32,6 +32,9 @@ pub struct OnCpu {
     pub instructions: Option<InstructionSet>,
     /// How a session uses it, for tests; `None`: as is best.
     pub traits: Option<HostTraits>,
+    /// The threads of a page, and how many of them run.
+    #[cfg(all(target_arch = "wasm32", feature = "threads"))]
+    pub page: Option<(super::PageThreads, usize)>,
     /// A sentence for people on why the CPU computes.
     pub note: Option<String>,
 }
@@ -93,7 +96,7 @@ impl Opening for OnCpu {
             weights,
             cache,
             angles,
-            pool: pool(opened.threads),
+            pool: pool_of(&opened),
             set,
             best,
             buffers: Buffers::default(),
@@ -118,6 +121,15 @@ pub(super) fn pool(threads: Option<usize>) -> Box<dyn Pool> {
 #[cfg(target_arch = "wasm32")]
 pub(super) fn pool(_threads: Option<usize>) -> Box<dyn Pool> {
     Box::new(super::pool::Alone)
+}
+
+/// The threads that a page has started, or else those of the system.
+fn pool_of(opened: &OnCpu) -> Box<dyn Pool> {
+    #[cfg(all(target_arch = "wasm32", feature = "threads"))]
+    if let Some((threads, others)) = &opened.page {
+        return Box::new(super::machine::Threads::of_page(threads.clone(), *others));
+    }
+    pool(opened.threads)
 }
 
 /// Refuses shapes that the kernels cannot compute, beyond the rules of [`Config`].

@@ -9,7 +9,7 @@
 
 mod scalar;
 mod simd;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(any(not(target_arch = "wasm32"), feature = "threads"))]
 mod threads;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
@@ -17,8 +17,10 @@ mod wasm;
 mod x86;
 
 pub(crate) use simd::{Run, Simd, f16, unroll};
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(any(not(target_arch = "wasm32"), feature = "threads"))]
 pub(crate) use threads::Threads;
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub use threads::{PageThreads, fail, serve};
 
 /// An instruction set that this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,13 @@
 //! Threads that share the parts of a job.
 
 use std::cell::UnsafeCell;
+#[cfg(not(target_arch = "wasm32"))]
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+#[cfg(not(target_arch = "wasm32"))]
+use std::thread::JoinHandle;
 
 use crate::cpu::pool::Pool;
 
@@ -13,7 +16,7 @@ use crate::cpu::pool::Pool;
 const LOOKS: usize = 4000;
 
 /// How often a thread looks whether the others are done before it lets other programs run.
-const SPINS: usize = 1000;
+const SPINS: usize = if cfg!(target_arch = "wasm32") { 20_000 } else { 1000 };
 
 /// Set in the state while threads may join the job. Below it is the number of threads that have
 /// joined, and above it the number of the job.
@@ -23,10 +26,18 @@ const JOB: u64 = 1 << 32;
 /// The calling thread and others, which wait for its jobs.
 pub(crate) struct Threads {
     shared: Arc<Shared>,
-    others: Vec<JoinHandle<()>>,
+    /// The threads beside the calling one.
+    others: Others,
     /// Held while a job runs.
     busy: Mutex<()>,
 }
+
+#[cfg(not(target_arch = "wasm32"))]
+type Others = Vec<JoinHandle<()>>;
+
+/// How many a page has started, which ends them when it drops this.
+#[cfg(target_arch = "wasm32")]
+struct Others(PageThreads, usize);
 
 struct Shared {
     state: AtomicU64,
@@ -56,17 +67,9 @@ unsafe impl Send for Shared {}
 impl Threads {
     /// `threads` threads, of which the caller of [`Pool::run`] is one. If the system starts fewer, there
     /// are fewer.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn new(threads: usize) -> Self {
-        let shared = Arc::new(Shared {
-            state: AtomicU64::new(0),
-            job: UnsafeCell::new(None),
-            next: AtomicUsize::new(0),
-            failed: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-            sleeping: AtomicUsize::new(0),
-            sleep: Mutex::new(()),
-            wake: Condvar::new(),
-        });
+        let shared = Arc::new(Shared::new());
         let start = |n: usize| {
             let shared = Arc::clone(&shared);
             let name = format!("tritloom-{n}");
@@ -76,7 +79,23 @@ impl Threads {
         Self { shared, others, busy: Mutex::new(()) }
     }
 
+    /// The caller of [`Pool::run`], and those that a page has started: `others` of them so far.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn of_page(threads: PageThreads, others: usize) -> Self {
+        let shared = Arc::clone(&threads.0.0);
+        Self { shared, others: Others(threads, others), busy: Mutex::new(()) }
+    }
+
+    /// The number of threads beside the calling one.
+    fn others(&self) -> usize {
+        #[cfg(not(target_arch = "wasm32"))]
+        return self.others.len();
+        #[cfg(target_arch = "wasm32")]
+        return self.others.1;
+    }
+
     /// As many threads as this process may run at once.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn default_number() -> usize {
         thread::available_parallelism().map_or(1, NonZero::get)
     }
@@ -84,11 +103,11 @@ impl Threads {
 
 impl Pool for Threads {
     fn threads(&self) -> usize {
-        self.others.len() + 1
+        self.others() + 1
     }
 
     fn run(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
-        if parts <= 1 || self.others.is_empty() {
+        if parts <= 1 || self.others() == 0 {
             return (0..parts).for_each(work);
         }
         let shared = &*self.shared;
@@ -116,18 +135,93 @@ impl Pool for Threads {
     }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        drop(self.shared.sleep.lock());
-        self.shared.wake.notify_all();
+        self.shared.end();
         for other in self.others.drain(..) {
             let _ = other.join();
         }
     }
 }
 
+/// Threads that a page starts for a pool, in workers that share its memory. Each calls [`serve`]. They end
+/// when all that hold this have dropped it.
+#[cfg(target_arch = "wasm32")]
+#[derive(Clone)]
+pub struct PageThreads(Arc<Owner>);
+
+#[cfg(target_arch = "wasm32")]
+struct Owner(Arc<Shared>);
+
+#[cfg(target_arch = "wasm32")]
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl PageThreads {
+    /// No thread so far.
+    #[allow(clippy::new_without_default, reason = "a pool is no plain value")]
+    pub fn new() -> Self {
+        Self(Arc::new(Owner(Arc::new(Shared::new()))))
+    }
+
+    /// The argument for [`serve`] and [`fail`]. Threads may use it at any later time, so what it points to
+    /// stays: some hundred bytes for each model.
+    pub fn address(&self) -> usize {
+        Arc::into_raw(Arc::clone(&self.0.0)) as usize
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+thread_local! {
+    /// Whether this thread has joined a job.
+    static JOINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// What a thread of a page does until its pool ends. `address` is that of its [`PageThreads`].
+#[cfg(target_arch = "wasm32")]
+pub fn serve(address: usize) {
+    // SAFETY: `PageThreads::address` has given it, and what is there is never freed.
+    let shared = unsafe { &*(address as *const Shared) };
+    shared.wait_for_jobs();
+}
+
+/// To be called in a thread whose [`serve`] has trapped: the job in which it was has failed.
+#[cfg(target_arch = "wasm32")]
+pub fn fail(address: usize) {
+    // SAFETY: as in `serve`.
+    let shared = unsafe { &*(address as *const Shared) };
+    if JOINED.replace(false) {
+        shared.failed.store(true, Ordering::SeqCst);
+        shared.state.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Shared {
+    fn new() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            job: UnsafeCell::new(None),
+            next: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            sleeping: AtomicUsize::new(0),
+            sleep: Mutex::new(()),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// Ends the threads that wait for jobs.
+    fn end(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        drop(self.sleep.lock());
+        self.wake.notify_all();
+    }
+
     fn take_parts(&self, Job { work, parts }: Job) {
         loop {
             let part = self.next.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +233,7 @@ impl Shared {
         }
     }
 
-    /// Every thread but the caller's does this.
+    /// What every thread but the caller's does.
     fn wait_for_jobs(&self) {
         let mut last = 0;
         while let Some(state) = self.next_job(last) {
@@ -149,6 +243,8 @@ impl Shared {
                 continue;
             }
             last = state / JOB;
+            #[cfg(target_arch = "wasm32")]
+            JOINED.set(true);
             let leaving = Leaving(self);
             // SAFETY: this thread has joined, so the job is not written.
             if let Some(job) = unsafe { *self.job.get() } {
@@ -195,10 +291,34 @@ impl Drop for Closing<'_> {
         let mut spins = 0;
         while self.0.state.load(Ordering::SeqCst) & (OPEN - 1) != 0 {
             spins += 1;
-            if spins < SPINS { std::hint::spin_loop() } else { thread::yield_now() }
+            if spins < SPINS {
+                std::hint::spin_loop();
+            } else {
+                let_others_run(spins - SPINS);
+            }
         }
     }
 }
+
+/// Lets other threads run, which a thread that waits has done `times` before.
+#[cfg(not(target_arch = "wasm32"))]
+fn let_others_run(_times: usize) {
+    thread::yield_now();
+}
+
+/// The same in a page, which may end a thread at any time.
+#[cfg(target_arch = "wasm32")]
+fn let_others_run(times: usize) {
+    assert!(times < MOST_SLEEPS, "a thread of the CPU engine has ended");
+    thread::sleep(SLEEP);
+}
+
+/// How long a thread of a page sleeps while it waits for others, and how often. A part of a job takes
+/// milliseconds. A machine that sleeps meanwhile does not count as time.
+#[cfg(target_arch = "wasm32")]
+const SLEEP: std::time::Duration = std::time::Duration::from_micros(100);
+#[cfg(target_arch = "wasm32")]
+const MOST_SLEEPS: usize = 200_000;
 
 /// A thread that has joined a job. When it is dropped, the thread leaves; if by a panic, the job has
 /// failed.
@@ -209,6 +329,8 @@ impl Drop for Leaving<'_> {
         if thread::panicking() {
             self.0.failed.store(true, Ordering::SeqCst);
         }
+        #[cfg(target_arch = "wasm32")]
+        JOINED.set(false);
         self.0.state.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -4,15 +4,23 @@
 #[cfg(not(any(feature = "webgpu", feature = "cpu")))]
 compile_error!("a module of WebAssembly needs one of the features `webgpu` and `cpu`");
 
-#[cfg(not(feature = "webgpu"))]
+#[cfg(not(any(feature = "webgpu", feature = "threads")))]
 mod cpu;
+#[cfg(not(feature = "webgpu"))]
+mod events;
 #[cfg(feature = "webgpu")]
 mod features;
+#[cfg(all(feature = "threads", not(feature = "webgpu")))]
+mod threads;
 #[cfg(feature = "webgpu")]
 mod webgpu;
 
+#[cfg(not(any(feature = "webgpu", feature = "threads")))]
+pub(super) use cpu::Backend;
 #[cfg(not(feature = "webgpu"))]
-pub(super) use cpu::{Backend, with_events};
+pub(super) use events::with_events;
+#[cfg(all(feature = "threads", not(feature = "webgpu")))]
+pub(super) use threads::Backend;
 #[cfg(feature = "webgpu")]
 pub(super) use webgpu::{Backend, with_events};
 
