@@ -2,11 +2,13 @@
 import { described, webgpu } from '../crate/adapter.js'
 import { onGpu } from '../crate/wasm.js'
 import { fetched } from '../error.js'
+import { platform } from '../platform.js'
 import type { LoadOptions } from '../types.js'
 import type { Choosing, Chosen } from './modules.js'
 
 /** Chooses the GPU, or the CPU: its scripts are fetched only then. Rejects as `BitNet.load` does. */
 export async function chosen({ backend = 'auto', threads, strict, gpu }: Choosing): Promise<Chosen> {
+  if (backend !== 'cpu') await platform.gpu?.()
   if (threads === undefined && ['auto', 'webgpu'].includes(backend)) {
     // With `strict`, a GPU that is missing is an error of the GPU's module.
     const why = backend === 'webgpu' || strict === true ? undefined : await missing(gpu)

@@ -1,9 +1,10 @@
 // Lets a thread that computes handle its events.
+import { platform } from '../platform.js'
 
 const { port1, port2 } = new MessageChannel()
 let waiting: (() => void)[] = []
 
-port1.onmessage = () => {
+const resume = () => {
   const resumed = waiting
   waiting = []
   for (const resume of resumed) resume()
@@ -14,7 +15,8 @@ port1.onmessage = () => {
  * do not slow it down in hidden pages.
  */
 export const pause = (): Promise<void> =>
-  new Promise(resolve => {
+  platform.pause?.() ?? new Promise(resolve => {
+    port1.onmessage = resume
     waiting.push(resolve)
     port2.postMessage(undefined)
   })

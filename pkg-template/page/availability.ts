@@ -5,6 +5,7 @@ import { badOption, checkOptions } from '../check.js'
 import { described, webgpu } from '../crate/adapter.js'
 import type { Adapter } from '../crate/adapter.js'
 import { bytesPerSecond, NO_SIMD, runnable } from '../cpu/probes.js'
+import { platform } from '../platform.js'
 import type { Availability, AvailabilityOptions, BackendAvailability } from '../types.js'
 
 /** See `BitNet.availability`. */
@@ -34,6 +35,7 @@ export async function availability(options: AvailabilityOptions = {}): Promise<A
 
 /** The adapter, or the reason why there is none. */
 async function adapterOrWhy(): Promise<Adapter | string> {
+  await platform.gpu?.()
   const gpu = webgpu()
   // Deno has WebGPU, but no storage and no page.
   if (!gpu || !isBrowser()) return whyNoGpu()
@@ -48,6 +50,7 @@ async function adapterOrWhy(): Promise<Adapter | string> {
 
 function whyNoGpu(): string {
   if (!isBrowser()) return NO_BROWSER
+  if (platform.thread) return 'there is no WebGPU here; in Node, the package `webgpu` brings it'
   return globalThis.isSecureContext
     ? 'this browser has no WebGPU; use a current Chrome, Edge, Safari or Firefox'
     : 'WebGPU needs a secure page: https or localhost'

@@ -1,5 +1,6 @@
 // A model in this thread. Calls go by name to the compiled crate. A worker runs one of these too.
 import { internalError } from './messages.js'
+import { platform } from '../platform.js'
 import type { BitNetError } from '../error.js'
 import type {
   Methods, ModelMethod, PortableRequest, PortableSource, Streaming, Transport
@@ -50,7 +51,7 @@ export class LocalTransport implements Transport {
         if (why !== undefined) progress.notes.unshift({ kind: 'cpu', why })
         queueMicrotask(() => report?.(progress))
       }
-      const model = await crate.WasmModel.load(received(source), options, onProgress, onLost, signal)
+      const model = await crate.WasmModel.load(await received(source), options, onProgress, onLost, signal)
       isLoaded = true
       if (this.#closed) model.dispose()
       else this.#model = model
@@ -91,8 +92,10 @@ export class LocalTransport implements Transport {
 }
 
 /** The source of a call that has arrived, for the crate. */
-const received = (source: PortableSource): Exclude<Source, URL> =>
-  isRequest(source) ? new Request(source.request.url, source.request.init) : source
+const received = (source: PortableSource): Exclude<Source, URL> | Promise<Blob> => {
+  if (isRequest(source)) return new Request(source.request.url, source.request.init)
+  return platform.file && typeof source === 'string' && source.startsWith('file:') ? platform.file(source) : source
+}
 
 const isRequest = (source: PortableSource): source is { request: PortableRequest } =>
   typeof source === 'object' && source !== null && 'request' in source

@@ -46,7 +46,7 @@ export const entriesAgainstBudget = pkg => {
 }
 
 /** Fetched only by pages that ask for answers in a format, or that compute on the CPU. */
-const OTHERS = /\bgrammar\.wasm$|\btritloom-\w+\.(?:wasm|js)$/
+const OTHERS = /^node\b|\bgrammar\.wasm$|\btritloom-\w+\.(?:wasm|js)$/
 
 /** Kilobytes, gzipped, of the engine and of all scripts, each by itself: those of the README. */
 export const sizes = pkg => {
