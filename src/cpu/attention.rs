@@ -54,7 +54,7 @@ impl Held for F16 {
 
     #[inline(always)]
     fn eight<S: Simd>(s: S, bytes: &[u8]) -> S::Floats {
-        bytes.first_chunk().map_or(s.zeros(), |bytes| s.f16s(bytes))
+        bytes.first_chunk().map_or(s.zeros(), |bytes| s.any_f16s(bytes))
     }
 }
 

@@ -15,10 +15,13 @@ use crate::model::{Angles, Config, Weight};
 use crate::source::{Reader, Source};
 
 /// Bytes of KV cache that are taken by default. A caller who wants a larger context asks for it.
-const MAX_CACHE: usize = 1 << 30;
+const MAX_CACHE: u64 = 1 << 30;
 
-/// Tokens of a chunk. More would not make a prompt faster, and an abort would wait for them.
-const CHUNK: usize = 64;
+/// The most threads.
+const MAX_THREADS: usize = 1024;
+
+/// Tokens of a chunk. More would hardly make a prompt faster, and an abort would wait for them.
+const CHUNK: usize = 32;
 
 /// Tokens of a pass of several sequences. Their logits are in memory together.
 const PASS: usize = 32;
@@ -41,9 +44,10 @@ impl Opening for OnCpu {
 
     fn open(self) -> impl Future<Output = Result<Self>> {
         ready(match self.threads {
-            Some(0) => {
-                Err(Error::BadOption { name: "threads".into(), why: "must be at least 1".into() })
-            }
+            Some(n) if !(1..=MAX_THREADS).contains(&n) => Err(Error::BadOption {
+                name: "threads".into(),
+                why: format!("must be at least 1 and at most {MAX_THREADS}"),
+            }),
             _ => Ok(self),
         })
     }
@@ -59,8 +63,8 @@ impl Opening for OnCpu {
         check_shape(&config)?;
         let shape = CacheShape::new(&config, options.kv);
         let n_ctx = options.context_within(config.n_ctx)?.unwrap_or_else(|| {
-            let fits = MAX_CACHE / (2 * config.n_layer * shape.row_bytes());
-            config.n_ctx.min(fits.max(1))
+            let position = 2 * config.n_layer as u64 * shape.row_bytes() as u64;
+            config.n_ctx.min((MAX_CACHE / position).max(1) as usize)
         });
         // The cache comes first, because a model without room for it is not worth reading.
         let cache = Cache::new(shape, config.n_layer, n_ctx)?;

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use super::formats::kernel_of;
+use super::formats::{Kernel, kernel_of};
 use super::machine::InstructionSet;
 use super::product::Matrix;
 use crate::blocks::{are_finite, block_type};
@@ -14,7 +14,7 @@ use crate::source::{Reader, Source};
 use crate::ternary;
 
 /// Bytes that are read at a time. More are taken if a row is longer.
-const SLICE: usize = 1 << 20;
+const SLICE: u64 = 1 << 20;
 
 /// Bytes at the beginning of each tensor that are hashed, to tell models of the same shape apart.
 const SAMPLE: usize = 256;
@@ -79,11 +79,19 @@ impl<S: Source> Loader<'_, S> {
         let mut hasher = DefaultHasher::new();
         // Keys and values are not held as on a GPU.
         hasher.write(b"cpu");
+        // All memory comes first, because a model without room for it is not worth reading.
+        let is_vector = |weight: &Weight| matches!(weight.role.kind(), Kind::Vector);
+        let room = |weight| match is_vector(weight) {
+            true => Ok(Vec::new()),
+            false => reserve(weight, self.config),
+        };
+        let rooms = table.iter().map(room).collect::<Result<Vec<_>>>()?;
         let mut held = Vec::with_capacity(table.len());
-        for weight in table {
-            let tensor = match weight.role.kind() {
-                Kind::Vector => Held::Vector(self.vector(weight, &mut hasher, progress).await?),
-                _ => Held::Matrix(self.matrix(weight, &mut hasher, progress).await?),
+        for (weight, room) in table.iter().zip(rooms) {
+            let tensor = if is_vector(weight) {
+                Held::Vector(self.vector(weight, &mut hasher, progress).await?)
+            } else {
+                Held::Matrix(self.matrix(weight, room, &mut hasher, progress).await?)
             };
             held.push((weight.role, weight.block, tensor));
         }
@@ -112,6 +120,7 @@ impl<S: Source> Loader<'_, S> {
     async fn matrix(
         &mut self,
         weight: &Weight,
+        mut bytes: Vec<u8>,
         hasher: &mut DefaultHasher,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Matrix> {
@@ -119,18 +128,13 @@ impl<S: Source> Loader<'_, S> {
         let is_i2s = tensor.ty == TensorType::I2S;
         let tail = if is_i2s { ternary::TAIL as u64 } else { 0 };
         let codes = tensor.len - tail;
-        let mut bytes: Vec<u8> = Vec::new();
-        bytes.try_reserve_exact(codes as usize).map_err(|_| Error::OutOfMemory {
-            what: format!("tensor `{}`", tensor.name),
-            needed: codes,
-            granted: 0,
-        })?;
-        let row = codes as usize / weight.rows();
-        // A slice has whole rows, but for I2_S, whose rows may be short of 128 codes' worth of bytes.
-        let each = (SLICE / row).max(1) * row;
+        let row = codes / weight.rows() as u64;
+        let rows = kept_rows(weight, self.config);
+        let kept = rows as u64 * row;
+        let each = (SLICE / row.max(1)).max(1) * row.max(1);
         let mut at = 0;
         while at < codes {
-            let next = (at + each as u64).min(codes);
+            let next = (at + each).min(codes);
             let mut slice = self.reader.read(tensor.offset + at..tensor.offset + next).await?;
             if at == 0 {
                 hasher.write(&slice[..slice.len().min(SAMPLE)]);
@@ -139,7 +143,8 @@ impl<S: Source> Loader<'_, S> {
                 ternary::repack_arm(&mut slice);
             }
             check(weight, at, &slice)?;
-            bytes.extend_from_slice(&slice);
+            let of_padding = next.saturating_sub(kept.max(at)) as usize;
+            bytes.extend_from_slice(&slice[..slice.len() - of_padding]);
             at = next;
             let loaded = tensor.offset + at;
             progress(Progress::Upload { loaded, total: self.reader.len() });
@@ -149,25 +154,21 @@ impl<S: Source> Loader<'_, S> {
             let end = tensor.offset + tensor.len;
             factor = weight.scale(&self.reader.read(end - tail..end).await?)?;
         }
-        let mut rows = weight.rows();
-        if weight.role.kind() == Kind::Vocabulary {
-            // Further rows only pad the vocabulary.
-            rows = self.config.n_vocab;
-            bytes.truncate(rows * row);
-        }
-        let kernel = kernel_of(tensor.ty)
-            .ok_or_else(|| Error::Internal(format!("no kernel for {}", tensor.ty)))?;
-        let known = self.chosen.iter().find(|(ty, _)| *ty == tensor.ty);
-        let set = match known {
-            Some((_, set)) => *set,
-            None => {
-                let set = kernel.choose(self.sets);
-                self.chosen.push((tensor.ty, set));
-                set
-            }
-        };
         let of_floats = self.options.float_activations && block_type(tensor.ty).is_some();
+        // Blocks become floats before they are multiplied with floats.
+        let set = self.choose(if of_floats { TensorType::F32 } else { tensor.ty })?;
+        let kernel = kernel(tensor.ty)?;
         Ok(Matrix { kernel, set, rows, bytes, factor, of_floats })
+    }
+
+    /// The instruction set of the kernel of a type.
+    fn choose(&mut self, ty: TensorType) -> Result<InstructionSet> {
+        if let Some((_, set)) = self.chosen.iter().find(|(known, _)| *known == ty) {
+            return Ok(*set);
+        }
+        let set = kernel(ty)?.choose(self.sets);
+        self.chosen.push((ty, set));
+        Ok(set)
     }
 
     fn collect(&self, held: Vec<(Role, usize, Held)>, sample: u64) -> Result<Weights> {
@@ -219,6 +220,30 @@ impl<S: Source> Loader<'_, S> {
             sample,
         })
     }
+}
+
+fn kernel(ty: TensorType) -> Result<&'static Kernel> {
+    kernel_of(ty).ok_or_else(|| Error::Internal(format!("no kernel for {ty}")))
+}
+
+/// The rows of a matrix that are kept. Those of the vocabulary may be followed by rows that only pad it.
+fn kept_rows(weight: &Weight, config: &Config) -> usize {
+    match weight.role.kind() {
+        Kind::Vocabulary => config.n_vocab,
+        _ => weight.rows(),
+    }
+}
+
+/// Empty memory with room for the codes of a matrix.
+///
+/// Errors: `out-of-memory`.
+fn reserve(weight: &Weight, config: &Config) -> Result<Vec<u8>> {
+    let name = &weight.tensor.name;
+    let needed = weight.tensor.len / weight.rows() as u64 * kept_rows(weight, config) as u64;
+    let mut bytes = Vec::new();
+    let room = usize::try_from(needed).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
+    let lacks = || Error::OutOfMemory { what: format!("tensor `{name}`"), needed, granted: 0 };
+    room.map(|()| bytes).ok_or_else(lacks)
 }
 
 fn take<K: PartialEq, T>(from: &mut Vec<(K, T)>, key: K) -> Option<T> {

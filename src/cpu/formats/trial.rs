@@ -10,7 +10,7 @@ use crate::blocks::block_type;
 use crate::gguf::TensorType;
 
 /// Values of a row. The odd number of blocks of 128 is hard for kernels that take two at a time.
-const COLUMNS: usize = 768;
+const COLUMNS: usize = 2304;
 
 const ROWS: usize = 6;
 

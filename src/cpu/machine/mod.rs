@@ -106,4 +106,46 @@ mod tests {
         }
         assert_eq!(InstructionSet::first_of(&sets, |_| false), InstructionSet::SCALAR);
     }
+
+    /// Eight f16 as f32: as numbers, and as what may be none.
+    struct Floats([u8; 16]);
+
+    impl Run for Floats {
+        type Output = [[f32; 8]; 2];
+
+        #[inline(always)]
+        fn run<S: Simd>(self, s: S) -> [[f32; 8]; 2] {
+            let mut floats = [[0.0; 8]; 2];
+            s.store(s.f16s(&self.0), &mut floats[0]);
+            s.store(s.any_f16s(&self.0), &mut floats[1]);
+            floats
+        }
+    }
+
+    #[test]
+    fn every_f16_is_right() {
+        for set in InstructionSet::available() {
+            for first in (0..=u16::MAX).step_by(8) {
+                let halves: [half::f16; 8] =
+                    std::array::from_fn(|i| half::f16::from_bits(first + i as u16));
+                let mut bytes = [0; 16];
+                bytes
+                    .as_chunks_mut()
+                    .0
+                    .iter_mut()
+                    .zip(halves)
+                    .for_each(|(b, h)| *b = h.to_le_bytes());
+                let [numbers, any] = set.run(Floats(bytes));
+                for (i, half) in halves.into_iter().enumerate() {
+                    let is_equal = |x: f32| x == half.to_f32() || x.is_nan() && half.is_nan();
+                    assert!(is_equal(any[i]), "{half:?} with {}", set.name());
+                    assert!(
+                        !half.is_finite() || is_equal(numbers[i]),
+                        "{half:?} with {}",
+                        set.name()
+                    );
+                }
+            }
+        }
+    }
 }

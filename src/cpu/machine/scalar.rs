@@ -127,6 +127,11 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
+    fn any_f16s(self, bytes: &[u8; 16]) -> [f32; 8] {
+        from_fn(|i| half::f16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]]).to_f32())
+    }
+
+    #[inline(always)]
     fn bf16s(self, bytes: &[u8; 16]) -> [f32; 8] {
         from_fn(|i| bf16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]]).to_f32())
     }

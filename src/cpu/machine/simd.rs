@@ -92,8 +92,10 @@ pub(crate) trait Simd: Copy {
     /// Four times the first f16, then four times the second.
     fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Self::Floats;
     fn store(self, v: Self::Floats, to: &mut [f32; 8]);
-    /// Eight f16.
+    /// Eight f16, which are numbers.
     fn f16s(self, bytes: &[u8; 16]) -> Self::Floats;
+    /// Eight f16, which may be infinite or NaN.
+    fn any_f16s(self, bytes: &[u8; 16]) -> Self::Floats;
     /// Eight bf16.
     fn bf16s(self, bytes: &[u8; 16]) -> Self::Floats;
     /// Eight int8.

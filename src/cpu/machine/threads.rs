@@ -103,6 +103,8 @@ impl Pool for Threads {
         // SAFETY: `busy` is held, the state is not open, and no thread has joined.
         unsafe { *shared.job.get() = Some(Job { work, parts }) };
         shared.next.store(0, Ordering::Relaxed);
+        // If a part of the calling thread failed before, others may have failed beside it.
+        shared.failed.store(false, Ordering::Relaxed);
         let number = shared.state.load(Ordering::Relaxed) & !(JOB - 1);
         shared.state.store(number.wrapping_add(JOB) | OPEN, Ordering::SeqCst);
         if shared.sleeping.load(Ordering::SeqCst) > 0 {

@@ -168,6 +168,16 @@ macro_rules! common {
         }
 
         #[inline(always)]
+        fn any_f16s(self, bytes: &[u8; 16]) -> Two {
+            // An exponent of all ones is one of all ones in f32 too.
+            each(self.f16s(bytes), |v| {
+                let magnitude = v128_and(v, u32x4_splat(0x7fff_ffff));
+                let is_none = f32x4_ge(magnitude, f32x4_splat(65536.0));
+                v128_or(v, v128_and(is_none, u32x4_splat(0x7f80_0000)))
+            })
+        }
+
+        #[inline(always)]
         fn bf16s(self, bytes: &[u8; 16]) -> Two {
             let v = load(bytes);
             each([u32x4_extend_low_u16x8(v), u32x4_extend_high_u16x8(v)], |v| i32x4_shl(v, 16))

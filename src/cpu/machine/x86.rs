@@ -217,6 +217,11 @@ macro_rules! common {
         }
 
         #[inline(always)]
+        fn any_f16s(self, bytes: &[u8; 16]) -> __m256 {
+            self.f16s(bytes)
+        }
+
+        #[inline(always)]
         fn bf16s(self, bytes: &[u8; 16]) -> __m256 {
             avx2!({
                 let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().cast()));
