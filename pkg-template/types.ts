@@ -466,7 +466,7 @@ export interface AbortOptions {
   signal?: AbortSignal
 }
 
-/** Options of `model.countTokens`. A name that is not listed is `bad-option`. */
+/** Options of `model.countTokens`. Any other option rejects with `bad-option`. */
 export type CountOptions = Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'>
 
 /** Options of `model.tokenize`. A name that is not listed is `bad-option`. */

@@ -44,7 +44,7 @@ const KINDS: Record<Channel, Kind> = {
   }
 }
 
-/** An item as it grows. Its fields that events have never change. */
+/** An item of the output, which grows by tokens. It gives the events that tell the client so. */
 interface Item {
   /** The channel of its tokens; undefined of a call. */
   readonly channel?: Channel

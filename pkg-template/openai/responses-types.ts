@@ -86,7 +86,7 @@ export interface ResponseRequest extends DrawingRequest {
   top_logprobs?: number | null
   /** The tools that the model may call. Not together with a `text.format`. Default: none. */
   tools?: readonly ResponseTool[] | null
-  /** Whether the model calls a tool, and which. Default: `auto`. */
+  /** Says whether the model has to call a tool: none, any, or this one. By default (`auto`) it decides itself. */
   tool_choice?: ResponseToolChoice | null
   /** Whether it may call several at once. Default: `true`. */
   parallel_tool_calls?: boolean | null

@@ -66,7 +66,7 @@ fn add_unit_of_bits(sum: vec4f, c: Codes, unit: u32, inside: bool) -> vec4f {
     return v;
 }
 
-// The products with EACH rows of the shard. Every lane of the team gets them.
+// Multiplies EACH rows of the weights with the activations. Every lane of a team returns the same sums.
 //
 // The codes of each step are an element of an array: drivers unroll such a loop. With variables that the
 // steps share, an NVIDIA H200 decodes an 8B slower by a tenth. See merged.wgsl.

@@ -63,6 +63,7 @@ impl Opening for OnCpu {
         check_shape(&config)?;
         let shape = CacheShape::new(&config, options.kv);
         let n_ctx = options.context_within(config.n_ctx)?.unwrap_or_else(|| {
+            // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
             let position = 2 * config.n_layer as u64 * shape.row_bytes() as u64;
             config.n_ctx.min((MAX_CACHE / position).max(1) as usize)
         });

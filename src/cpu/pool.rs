@@ -1,4 +1,4 @@
-//! Who computes the parts of a job.
+//! The interface of a pool of threads, and the pool that has none but the caller's.
 
 use std::sync::Mutex;
 

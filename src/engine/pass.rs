@@ -82,8 +82,8 @@ impl Engine {
         Ok(Scored { records, spans })
     }
 
-    /// Submits the layers of a pass, or those up to the product of a block. Afterwards the residual
-    /// stream of each token is in its row of `x`. The caller has checked the spans.
+    /// Runs a pass through all layers, or only up to `last`, a product of a block. Token number `n` of the
+    /// pass then has its residual stream in row `n` of `x`. The caller has checked the spans.
     pub(super) fn run_pass(&self, spans: &[Span<'_>], last: Option<(usize, Site)>) {
         let n_tokens = spans.iter().map(|span| span.ids.len()).sum();
         let (width, layers) = match n_tokens {

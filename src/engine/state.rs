@@ -487,8 +487,10 @@ fn context(
     let bad = |why: String| Err(Error::BadOption { name: "context".into(), why });
     match asked {
         None => {
-            let by_default = MAX_CACHE / (2 * config.n_layer * shape.cache_bytes(1));
-            Ok(config.n_ctx.min(fits).min(by_default.max(1)))
+            // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
+            let position = 2 * config.n_layer as u64 * shape.cache_bytes(1) as u64;
+            let by_default = (MAX_CACHE as u64 / position).max(1) as usize;
+            Ok(config.n_ctx.min(fits).min(by_default))
         }
         Some(0) => bad("must be at least 1".into()),
         Some(n) if n > config.n_ctx => {

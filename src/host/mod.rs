@@ -27,9 +27,10 @@ pub trait Model {
     /// Facts about it.
     fn about(&self) -> About;
 
-    /// Computes tokens as far as `site` of the block `block`, and fills the KV cache of this block and
-    /// those before it. Gives the values there for each token. A token comes after those of its sequence
-    /// that are in the same call. Its results do not depend on the other tokens of the call.
+    /// Computes tokens up to the product `site` of block `block`. Returns the product's result for each
+    /// token. The blocks up to this one add the tokens to their KV cache. A call may hold tokens of several
+    /// sequences; those of one sequence are in their order. A token's result is the one that it would have
+    /// in a call of its own.
     fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>>;
 
     /// The hidden state of each residual stream, which is the stream after the last norm.
@@ -52,7 +53,7 @@ pub trait Model {
     /// Reads `n` positions of a buffer of the KV cache; `None` if it has no such positions.
     fn read(&mut self, buffer: usize, first: usize, n: usize) -> Option<Vec<u32>>;
 
-    /// Writes positions of a buffer of the KV cache, as they were read.
+    /// Writes positions of a buffer of the KV cache, from `first` on. `bytes` are what [`Model::read`] gave.
     fn write(&mut self, buffer: usize, first: usize, bytes: &[u8]);
 
     /// Bytes that a greedy decode step with `pos` tokens in the cache has to read.

@@ -181,7 +181,7 @@ fn what_tools_say_never_becomes_a_special_token() {
     }
 }
 
-/// A tool whose schema has so many objects and lists within one another.
+/// A tool whose schema is nested `n` levels deep.
 fn deep(n: usize) -> Tool {
     let inside = format!("{}{}", "[".repeat(n - 1), "]".repeat(n - 1));
     let schema = format!(r#"{{"type": "object", "default": {inside}}}"#);

@@ -81,7 +81,7 @@ test('tools of a turn count as part of its prompt', async () => {
   }
   await ask('a b c')
   await ask('b b c')
-  // 17 words of 24, of which 6 are the answer's, fit only without the tool.
+  // The prompt has 17 words and may have 18, because 6 of the 24 are kept for the answer. The tool adds 8.
   const tools = [{ name: 'f' }]
   assert.equal(await ask('c b c', { tools, toolChoice: 'required', seed: 1 }), 4)
   assert.deepEqual(asked.at(-1), { tools, toolChoice: 'required' })

@@ -54,8 +54,8 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 impl Threads {
-    /// `threads` threads, of which the caller of [`Pool::run`] is one. If the system starts fewer, there
-    /// are fewer.
+    /// Starts `threads` - 1 threads. The thread that calls [`Pool::run`] is the last one. The pool has fewer
+    /// threads if the system refuses to start as many.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
             state: AtomicU64::new(0),
@@ -100,7 +100,8 @@ impl Pool for Threads {
                 work as *const (dyn Fn(usize) + Sync),
             )
         };
-        // SAFETY: `busy` is held, the state is not open, and no thread has joined.
+        // SAFETY: no other thread reads or writes `job` now. `busy` keeps other callers out, and threads read
+        // it only after they have joined an open job, which this one is not yet.
         unsafe { *shared.job.get() = Some(Job { work, parts }) };
         shared.next.store(0, Ordering::Relaxed);
         // If a part of the calling thread failed before, others may have failed beside it.
@@ -141,7 +142,7 @@ impl Shared {
         }
     }
 
-    /// Every thread but the caller's does this.
+    /// The loop of every thread that the pool has started.
     fn wait_for_jobs(&self) {
         let mut last = 0;
         while let Some(state) = self.next_job(last) {
