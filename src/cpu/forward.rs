@@ -23,7 +23,8 @@ pub(super) struct Cpu {
     pub(super) pool: Box<dyn Pool>,
     /// The instruction set of attention and of the activation.
     pub(super) set: InstructionSet,
-    /// The fastest one that is used.
+    /// The fastest of this machine, or the one that was asked for. Kernels of it that fail their test are not
+    /// used.
     pub(super) best: InstructionSet,
     /// The types of the matrices, with their instruction sets.
     pub(super) kernels: Vec<String>,
