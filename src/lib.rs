@@ -41,15 +41,19 @@ pub mod sampling;
 pub mod compute;
 pub mod host;
 pub mod reference;
+#[cfg(feature = "cpu")]
 pub mod cpu;
 
+#[cfg(feature = "webgpu")]
 pub mod gpu;
+#[cfg(feature = "webgpu")]
 pub mod kernels;
+#[cfg(feature = "webgpu")]
 pub mod engine;
 pub mod session;
 pub mod perplexity;
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "webgpu", feature = "cpu"))]
 pub mod native;
 #[cfg(target_arch = "wasm32")]
 mod web;

@@ -77,16 +77,21 @@ impl Cache {
     ///
     /// Errors: `out-of-memory`.
     pub(super) fn new(shape: CacheShape, n_layer: usize, positions: usize) -> Result<Self> {
-        let words = positions * shape.row_bytes() / 4;
+        let each = positions as u64 * shape.row_bytes() as u64;
+        let needed = 2 * n_layer as u64 * each;
+        let lacks = |granted| Error::OutOfMemory {
+            what: format!("a KV cache of {positions} tokens"),
+            needed,
+            granted,
+        };
+        // More than there are addresses is not asked for at all: what was granted would be written first.
+        if usize::try_from(needed).is_err() {
+            return Err(lacks(0));
+        }
         let mut buffers = Vec::new();
         for _ in 0..2 * n_layer {
-            let buffer = bytemuck::allocation::try_zeroed_slice_box(words).map_err(|()| {
-                Error::OutOfMemory {
-                    what: format!("a KV cache of {positions} tokens"),
-                    needed: (2 * n_layer * words * 4) as u64,
-                    granted: (buffers.len() * words * 4) as u64,
-                }
-            })?;
+            let buffer = bytemuck::allocation::try_zeroed_slice_box(each as usize / 4)
+                .map_err(|()| lacks(buffers.len() as u64 * each))?;
             buffers.push(buffer);
         }
         Ok(Self { shape, buffers })

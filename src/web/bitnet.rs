@@ -16,6 +16,7 @@ use wasm_bindgen_futures::spawn_local;
 use web_sys::{AbortSignal, Blob};
 
 use super::abort::{aborted, or_abort};
+use super::backend::with_events;
 use super::blob::{BlobSource, Gathering};
 use super::decide::{self, Asked};
 use super::error::bad_option;
@@ -262,7 +263,9 @@ impl WasmModel {
     ) -> Result<Float32Array, JsValue> {
         let model = self.model()?;
         let ids = prompt::ids(&ids, model.info.vocab_size)?;
-        let logits = model.holder.lease().await?.session()?.logits(&ids).await?;
+        let mut lease = model.holder.lease().await?;
+        let logits = with_events(lease.session()?.logits(&ids)).await?;
+        drop(lease);
         model.holder.check()?;
         Ok(Float32Array::from(logits.as_slice()))
     }
@@ -279,7 +282,8 @@ impl WasmModel {
         let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
         let Asked { questions, options } = Asked::parse(options)?;
         let found = or_abort(signal.as_ref(), async {
-            model.holder.lease().await?.session()?.decide(&text, &questions, &options).await
+            let mut lease = model.holder.lease().await?;
+            with_events(lease.session()?.decide(&text, &questions, &options)).await
         })
         .await?;
         model.holder.check()?;
@@ -298,7 +302,9 @@ impl WasmModel {
         let (messages, _) = prompt::messages(&messages)?;
         let mut saved = Gathering::default();
         let mut write = |bytes: &[u8]| saved.push(&Uint8Array::from(bytes));
-        model.holder.lease().await?.session()?.save(&messages, &note, &mut write).await?;
+        let mut lease = model.holder.lease().await?;
+        with_events(lease.session()?.save(&messages, &note, &mut write)).await?;
+        drop(lease);
         model.holder.check()?;
         Ok(saved.finish()?)
     }
@@ -308,7 +314,9 @@ impl WasmModel {
     pub async fn restore_chat(&self, saved: Blob) -> Result<String, JsValue> {
         let model = self.model()?;
         let mut source = BlobSource::new(saved);
-        let note = model.holder.lease().await?.session()?.restore(&mut source).await?;
+        let mut lease = model.holder.lease().await?;
+        let note = with_events(lease.session()?.restore(&mut source)).await?;
+        drop(lease);
         model.holder.check()?;
         Ok(note)
     }
@@ -363,7 +371,7 @@ impl Loaded {
                         // Without `select`, `dispose` would free nothing until the prompts in work
                         // were computed.
                         Ok(session) => {
-                            let serving = pin!(session.serve(calls));
+                            let serving = pin!(with_events(session.serve(calls)));
                             drop(select(pin!(model.holder.disposed()), serving).await);
                         }
                         Err(error) => calls.fail(error),

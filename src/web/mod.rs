@@ -5,10 +5,11 @@
 //! ```text
 //! types error log abort timer logprobs  what crosses the border to JavaScript, and how
 //! digest                                the hash of bytes, by the browser
+//! backend                               the GPU or the CPU
 //! fields tools options prompt decide    what a page asks for
 //! progress                              what it is told
 //! grammar                               formats of answers, which another module of WebAssembly has
-//! features opening                      a device, and a load in progress
+//! opening                               a load in progress
 //! bytes tabs store                      models on this device, and which tab downloads one
 //! blob stream remote                    bytes, from wherever a page has them
 //! open                                  from a source and options to a loaded session
@@ -23,6 +24,7 @@ mod abort;
 mod timer;
 mod logprobs;
 mod digest;
+mod backend;
 mod fields;
 mod tools;
 mod options;
@@ -30,7 +32,6 @@ mod prompt;
 mod decide;
 mod progress;
 mod grammar;
-mod features;
 mod opening;
 mod bytes;
 mod tabs;

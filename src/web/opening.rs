@@ -1,19 +1,15 @@
-//! A load in progress: the options, the progress, and the device that will run the model.
+//! A load in progress: the options, the progress, and the back end that will run the model.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use js_sys::Reflect;
-use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
-use super::features;
+use super::backend::Backend;
 use super::options::LoadOptions;
 use super::progress::Reporter;
-use crate::error::{Error, Result};
-use crate::gpu::Gpu;
+use crate::error::Result;
 use crate::session::{Progress, Session};
 use crate::source::{Reader, Source};
 use crate::transfer::Phase;
@@ -22,8 +18,7 @@ use crate::transfer::Phase;
 pub(super) struct Opening<'a> {
     pub(super) options: &'a LoadOptions,
     pub(super) reporter: &'a Rc<Reporter>,
-    /// The device, which may still be opening, until an attempt takes it.
-    gpu: RefCell<Option<LocalBoxFuture<'static, Result<Gpu>>>>,
+    backend: Backend,
     /// Work that begins once the model can be used.
     behind: RefCell<Option<Behind>>,
 }
@@ -32,19 +27,12 @@ pub(super) struct Opening<'a> {
 pub(super) type Behind = LocalBoxFuture<'static, bool>;
 
 impl<'a> Opening<'a> {
-    /// Begins to open a device. So the likeliest failure comes before a gigabyte is downloaded. In
-    /// a new browser opening takes as long as fetching the file's header.
+    /// Begins to open the back end.
     ///
     /// Errors: `no-webgpu`.
     pub(super) fn new(options: &'a LoadOptions, reporter: &'a Rc<Reporter>) -> Result<Self> {
-        require_webgpu()?;
-        features::ask();
-        let options_of_gpu = options.gpu.clone();
-        let (task, gpu) = async move { Gpu::open(&options_of_gpu).await }.remote_handle();
-        // The device opens while the load waits for something else.
-        spawn_local(task);
-        let gpu = RefCell::new(Some(gpu.boxed_local()));
-        Ok(Self { options, reporter, gpu, behind: RefCell::default() })
+        let backend = Backend::begin(&options.gpu)?;
+        Ok(Self { options, reporter, backend, behind: RefCell::default() })
     }
 
     /// Loads a session. `counted` says that the source reports its bytes itself. `known` is called
@@ -61,7 +49,7 @@ impl<'a> Opening<'a> {
             Progress::Header => known(),
             progress => self.reporter.session(!counted, progress),
         };
-        Session::load(self.gpu(), reader, &self.options.session, &mut told).await
+        Session::load(self.backend.open(), reader, &self.options.session, &mut told).await
     }
 
     /// Does `work` later, once the model can be used.
@@ -81,29 +69,4 @@ impl<'a> Opening<'a> {
             });
         }
     }
-
-    /// The device that is opening. Further attempts open a new one.
-    async fn gpu(&self) -> Result<Gpu> {
-        let first = self.gpu.take();
-        match first {
-            Some(gpu) => gpu.await,
-            None => Gpu::open(&self.options.gpu).await,
-        }
-    }
-}
-
-/// Fails if the browser has no WebGPU. The lack of an adapter is another error.
-fn require_webgpu() -> Result<()> {
-    let global = js_sys::global();
-    let get = |object: &JsValue, name: &str| {
-        Reflect::get(object, &name.into()).unwrap_or(JsValue::UNDEFINED)
-    };
-    if !get(&get(&global, "navigator"), "gpu").is_undefined() {
-        return Ok(());
-    }
-    Err(Error::NoWebGpu(if get(&global, "isSecureContext").is_falsy() {
-        "the page is not a secure context: WebGPU needs https or localhost".into()
-    } else {
-        "navigator.gpu is missing".into()
-    }))
 }

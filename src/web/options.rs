@@ -5,12 +5,12 @@ use std::rc::Rc;
 use js_sys::{Array, Object};
 use wasm_bindgen::prelude::*;
 
+use super::backend::GpuWishes;
 use super::error::bad_option;
 use super::fields::Fields;
 use super::tools::Calling;
 use crate::compute::{Choosing, EngineOptions, KvType};
 use crate::error::Result;
-use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::{LogitBias, MAX_BIAS, MAX_LOGPROBS, Sampling};
 use crate::session::{self, LmHead};
 use crate::tokenizer::Rules;
@@ -45,7 +45,7 @@ pub(super) struct LoadOptions {
     pub(super) integrity: Option<Integrity>,
     /// Milliseconds without a byte after which a request is repeated.
     pub(super) stall_timeout: f64,
-    pub(super) gpu: GpuOptions,
+    pub(super) gpu: GpuWishes,
     pub(super) session: session::LoadOptions,
 }
 
@@ -71,7 +71,7 @@ impl LoadOptions {
                 Some(text) => Some(text.parse()?),
                 None => None,
             },
-            gpu: GpuOptions { strict, ..gpu(fields.value("gpu")?)? },
+            gpu: GpuWishes { strict, ..gpu(fields.value("gpu")?)? },
             session: session::LoadOptions {
                 engine: EngineOptions {
                     context: fields.u32("context", 1)?.map(|n| n as usize),
@@ -101,30 +101,26 @@ impl LoadOptions {
     }
 }
 
-fn gpu(value: JsValue) -> Result<GpuOptions> {
+fn gpu(value: JsValue) -> Result<GpuWishes> {
     let mut fields = Fields::new("gpu", value)?;
     let preferences = [("low-power", "low-power"), ("high-performance", "high-performance")];
     let mut limits = Fields::new("gpu.limits", fields.value("limits")?)?;
     let mut features = Fields::new("gpu.features", fields.value("features")?)?;
-    let options = GpuOptions {
-        power_preference: fields.one_of("powerPreference", &preferences)?.map(Into::into),
-        limits: LimitCaps {
-            max_storage_buffer_binding_size: limits
-                .integer("maxStorageBufferBindingSize", 0..=MAX_SAFE_INTEGER)?,
-            max_buffer_size: limits.integer("maxBufferSize", 0..=MAX_SAFE_INTEGER)?,
-        },
-        features: FeatureCaps {
-            subgroups: features.bool("subgroups")?,
-            software: features.bool("software")?,
-            packed_dot: features.bool("packedDot")?,
-            matrix_units: features.bool("matrixUnits")?,
-        },
+    let wishes = GpuWishes {
+        power_preference: fields.one_of("powerPreference", &preferences)?,
+        max_storage_buffer_binding_size: limits
+            .integer("maxStorageBufferBindingSize", 0..=MAX_SAFE_INTEGER)?,
+        max_buffer_size: limits.integer("maxBufferSize", 0..=MAX_SAFE_INTEGER)?,
+        subgroups: features.bool("subgroups")?,
+        software: features.bool("software")?,
+        packed_dot: features.bool("packedDot")?,
+        matrix_units: features.bool("matrixUnits")?,
         strict: false,
     };
     limits.finish()?;
     features.finish()?;
     fields.finish()?;
-    Ok(options)
+    Ok(wishes)
 }
 
 /// The options of `generate` that the crate handles.

@@ -11,7 +11,7 @@ mod scalar;
 mod simd;
 #[cfg(not(target_arch = "wasm32"))]
 mod threads;
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[cfg(target_arch = "wasm32")]
 mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -30,9 +30,9 @@ enum Set {
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+    #[cfg(all(target_arch = "wasm32", feature = "relaxed-simd"))]
     RelaxedSimd,
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[cfg(target_arch = "wasm32")]
     Simd128,
     Scalar,
 }
@@ -48,9 +48,9 @@ impl InstructionSet {
             x86::has_avx512().then_some(Set::Avx512),
             #[cfg(target_arch = "x86_64")]
             x86::has_avx2().then_some(Set::Avx2),
-            #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+            #[cfg(all(target_arch = "wasm32", feature = "relaxed-simd"))]
             Some(Set::RelaxedSimd),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            #[cfg(target_arch = "wasm32")]
             Some(Set::Simd128),
             Some(Set::Scalar),
         ];
@@ -69,9 +69,9 @@ impl InstructionSet {
             Set::Avx512 => "avx512-vnni",
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => "avx2",
-            #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
+            #[cfg(all(target_arch = "wasm32", feature = "relaxed-simd"))]
             Set::RelaxedSimd => "relaxed-simd",
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            #[cfg(target_arch = "wasm32")]
             Set::Simd128 => "simd128",
             Set::Scalar => "scalar",
         }
@@ -84,10 +84,10 @@ impl InstructionSet {
             Set::Avx512 => x86::run_avx512(work),
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => x86::run_avx2(work),
-            #[cfg(all(target_arch = "wasm32", target_feature = "relaxed-simd"))]
-            Set::RelaxedSimd => work.run(wasm::Relaxed),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Set::Simd128 => work.run(wasm::Simd128),
+            #[cfg(all(target_arch = "wasm32", feature = "relaxed-simd"))]
+            Set::RelaxedSimd => wasm::run_relaxed(work),
+            #[cfg(target_arch = "wasm32")]
+            Set::Simd128 => wasm::run_simd128(work),
             Set::Scalar => work.run(scalar::Scalar),
         }
     }

@@ -1,19 +1,39 @@
 //! The operations with WebAssembly's vectors of 128 bits, two for each vector, and the dot products
 //! of relaxed SIMD. A module with these instructions does not start where they are missing, so no
-//! call needs a check.
+//! call needs a check. Only the functions that run kernels are compiled with them, as on other
+//! machines: so all of a page's modules share the crates that this one depends on.
 
 use std::arch::wasm32::*;
 
-use super::simd::{Simd, f16};
+use super::simd::{Run, Simd, f16};
 
 /// WebAssembly's fixed-width SIMD.
 #[derive(Clone, Copy)]
 pub(crate) struct Simd128;
 
 /// The same with relaxed SIMD.
-#[cfg(target_feature = "relaxed-simd")]
+#[cfg(feature = "relaxed-simd")]
 #[derive(Clone, Copy)]
 pub(crate) struct Relaxed;
+
+/// Runs `work` with SIMD.
+pub(crate) fn run_simd128<R: Run>(work: R) -> R::Output {
+    #[target_feature(enable = "simd128")]
+    fn inner<R: Run>(work: R) -> R::Output {
+        work.run(Simd128)
+    }
+    inner(work)
+}
+
+/// Runs `work` with relaxed SIMD.
+#[cfg(feature = "relaxed-simd")]
+pub(crate) fn run_relaxed<R: Run>(work: R) -> R::Output {
+    #[target_feature(enable = "simd128,relaxed-simd")]
+    fn inner<R: Run>(work: R) -> R::Output {
+        work.run(Relaxed)
+    }
+    inner(work)
+}
 
 /// 32 bytes, or eight numbers of 32 bits.
 type Two = [v128; 2];
@@ -274,7 +294,7 @@ impl Simd for Simd128 {
     }
 }
 
-#[cfg(target_feature = "relaxed-simd")]
+#[cfg(feature = "relaxed-simd")]
 impl Simd for Relaxed {
     common!();
 

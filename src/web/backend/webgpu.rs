@@ -1,0 +1,83 @@
+//! The GPU, by WebGPU.
+
+use std::cell::RefCell;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use js_sys::Reflect;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::spawn_local;
+
+use super::{GpuWishes, features};
+use crate::compute::Opening;
+use crate::error::{Error, Result};
+use crate::gpu::{FeatureCaps, Gpu, GpuOptions, LimitCaps};
+
+/// A GPU that is opening.
+pub(in crate::web) struct Backend {
+    options: GpuOptions,
+    /// The device, which may still be opening, until an attempt takes it.
+    first: RefCell<Option<LocalBoxFuture<'static, Result<Gpu>>>>,
+}
+
+impl Backend {
+    /// Begins to open a device. So the likeliest failure comes before a gigabyte is downloaded. In
+    /// a new browser opening takes as long as fetching the file's header.
+    ///
+    /// Errors: `no-webgpu`.
+    pub(in crate::web) fn begin(wishes: &GpuWishes) -> Result<Self> {
+        require_webgpu()?;
+        features::ask();
+        let options = options(wishes);
+        let wanted = options.clone();
+        let (task, gpu) = async move { Gpu::open(&wanted).await }.remote_handle();
+        // The device opens while the load waits for something else.
+        spawn_local(task);
+        Ok(Self { options, first: RefCell::new(Some(gpu.boxed_local())) })
+    }
+
+    /// Opens the device for a session. Further attempts open a new one.
+    pub(in crate::web) fn open(&self) -> impl Opening + use<'_> {
+        async {
+            let first = self.first.take();
+            match first {
+                Some(gpu) => gpu.await,
+                None => Gpu::open(&self.options).await,
+            }
+        }
+    }
+}
+
+/// Does `work`. A thread that waits for a GPU does other work meanwhile.
+pub(in crate::web) async fn with_events<F: Future>(work: F) -> F::Output {
+    work.await
+}
+
+fn options(wishes: &GpuWishes) -> GpuOptions {
+    let GpuWishes { power_preference, subgroups, software, packed_dot, matrix_units, .. } = *wishes;
+    GpuOptions {
+        power_preference: power_preference.map(Into::into),
+        limits: LimitCaps {
+            max_storage_buffer_binding_size: wishes.max_storage_buffer_binding_size,
+            max_buffer_size: wishes.max_buffer_size,
+        },
+        features: FeatureCaps { subgroups, software, packed_dot, matrix_units },
+        strict: wishes.strict,
+    }
+}
+
+/// Fails if the browser has no WebGPU. The lack of an adapter is another error.
+fn require_webgpu() -> Result<()> {
+    let global = js_sys::global();
+    let get = |object: &JsValue, name: &str| {
+        Reflect::get(object, &name.into()).unwrap_or(JsValue::UNDEFINED)
+    };
+    if !get(&get(&global, "navigator"), "gpu").is_undefined() {
+        return Ok(());
+    }
+    Err(Error::NoWebGpu(if get(&global, "isSecureContext").is_falsy() {
+        "the page is not a secure context: WebGPU needs https or localhost".into()
+    } else {
+        "navigator.gpu is missing".into()
+    }))
+}
