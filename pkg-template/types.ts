@@ -84,6 +84,19 @@ export interface LoadOptions {
    */
   worker?: boolean | Worker
   /**
+   * What computes the model. `auto` (default): the GPU by WebGPU, or else the CPU. That is slower, so
+   * the note `cpu` says it, and `info.notes` too. A GPU that is a CPU itself counts as none, because the CPU's own code is
+   * faster. With `strict`, `auto` is the GPU. `webgpu`: the GPU; rejects with `no-webgpu` or
+   * `no-adapter` if there is none. `cpu`: the CPU; rejects with `missing-feature` if the browser's
+   * WebAssembly has no SIMD. Only the code of the one in use is downloaded.
+   */
+  backend?: 'auto' | 'webgpu' | 'cpu'
+  /**
+   * The most threads that compute on the CPU. At least 1; default: as many as there are processors. The
+   * text does not depend on it.
+   */
+  threads?: number
+  /**
    * How the GPU holds keys and values. `f16` (default). `f32`: in twice the memory, without
    * rounding. `int8`: in half the memory, so that a context may be twice as long. Each head of a
    * position then has a scale, and the logits change. Heads must have a multiple of 16 values.
@@ -220,21 +233,48 @@ export type ProgressNote =
   | { kind: 'waiting' }
   /** The bytes so far could not be used, and the load has started again. */
   | { kind: 'restarted', why: string }
+  /** The CPU computes. That is slower than a GPU. */
+  | { kind: 'cpu', why: string }
 
-/** Whether a model can run here. */
+/** The options of `BitNet.availability`. */
+export interface AvailabilityOptions {
+  /**
+   * Bytes of a model's file. With these, the speed of each back end is estimated, which takes up to a tenth of a
+   * second: the CPU multiplies some weights, and the GPU copies some memory.
+   */
+  bytes?: number
+}
+
+/** Whether a model can run here, and with what. */
 export interface Availability {
-  /** Whether there is WebGPU and an adapter for it. */
+  /** Whether a model can run. */
   available: boolean
+  /** What `BitNet.load` takes by itself; absent if no model can run. */
+  backend?: 'webgpu' | 'cpu'
   /** The reason why not, for people; absent if a model can run. */
   reason?: string
+  /** The GPU by WebGPU, and the CPU. */
+  backends: { webgpu: BackendAvailability, cpu: BackendAvailability }
   /** The adapter, as it calls itself; absent if there is none, empty if the browser names none. */
   adapter?: string
   /** The WebGPU features that the adapter has, sorted. */
   features: string[]
   /** The adapter's WebGPU limits by name. */
   limits: Record<string, number>
-  /** Whether the adapter is a CPU. Models run on it, but slowly. */
+  /** Whether the adapter is a CPU. The CPU's own code is faster than that. */
   software: boolean
+}
+
+/** Whether a back end is there, and how fast it may be. */
+export interface BackendAvailability {
+  available: boolean
+  /** The reason why not, for people; absent if it is there. */
+  reason?: string
+  /**
+   * Tokens of an answer in a second, estimated for the size of a model; absent without a size. On a CPU, of
+   * one thread.
+   */
+  tokensPerSecond?: number
 }
 
 /** A model that is stored on this device, whole or in part. */
@@ -271,6 +311,8 @@ export interface ModelInfo {
   name: string
   /** Its architecture in the file (`general.architecture`), such as `bitnet-b1.58`. */
   architecture: string
+  /** What computes: the GPU by WebGPU, or the CPU. */
+  backend: 'webgpu' | 'cpu'
   /** The most tokens of prompt and answer together. */
   contextLength: number
   /** How the GPU holds keys and values. */
@@ -281,7 +323,7 @@ export interface ModelInfo {
   parameters: number
   /** Bytes of the file. */
   bytes: number
-  /** Bytes of GPU memory in buffers. */
+  /** Bytes of GPU memory in buffers; on the CPU, of memory for weights, keys and values. */
   gpuBytes: number
   /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number
@@ -290,7 +332,10 @@ export interface ModelInfo {
    * run, and the others wait.
    */
   maxBatch: number
-  /** The GPU, as it calls itself; empty if the browser does not name it, as in Firefox. */
+  /**
+   * The GPU, as it calls itself; empty if the browser does not name it, as in Firefox. Of the CPU, its
+   * instruction set and the number of threads.
+   */
   adapter: string
   /** The number of dispatches that the GPU runs for one greedy token. */
   dispatchesPerToken: number

@@ -41,8 +41,8 @@ export function formatRate(tokensPerSecond: number): string {
 const STEPS: Record<Progress['phase'], string> = {
   download: 'Downloading',
   cache: 'Reading from cache',
-  upload: 'Moving to the GPU',
-  compile: 'Preparing the GPU programs',
+  upload: 'Moving into place',
+  compile: 'Preparing the programs',
   ready: 'Ready',
   storing: 'Keeping for the next visit',
   stored: 'Kept for the next visit'
@@ -78,12 +78,14 @@ export function describeNote(note: ProgressNote): string {
       return 'Another tab is downloading this model; this one waits for it.'
     case 'restarted':
       return `The load has started over: ${note.why}.`
+    case 'cpu':
+      return `The processor computes here, which is slower than a graphics card: ${note.why}.`
   }
 }
 
-/** Whether a note matters after the load too, because something was deleted or not kept. */
+/** Whether a note matters after the load too: something was deleted, not kept, or is slow. */
 export const isLasting = ({ kind }: ProgressNote): boolean =>
-  kind === 'evicted' || kind === 'not-stored'
+  kind === 'evicted' || kind === 'not-stored' || kind === 'cpu'
 
 const fileName = (url: string): string => new URL(url).pathname.split('/').at(-1) || url
 

@@ -1,16 +1,31 @@
-// The compiled crate. Each thread loads it once, when it is first needed.
+// The compiled crate, in one of its modules. Each thread loads a module once, when it is first needed.
 import { BitNetError } from '../error.js'
-import init, { callBack, onPanic } from '../tritloom.js'
+import init, { callBack, onPanic, WasmModel } from '../tritloom.js'
 
-let loading: Promise<void> | undefined
+/** A module of WebAssembly, by the script that wasm-bindgen has made for it. */
+export interface Crate {
+  /** Fetches and starts it. */
+  init(): Promise<unknown>
+  callBack: typeof callBack
+  onPanic: typeof onPanic
+  WasmModel: typeof WasmModel
+}
+
+/** The module for the GPU. */
+export const onGpu: Crate = { init: () => init(), callBack, onPanic, WasmModel }
+
+const loading = new Map<Crate, Promise<void>>()
 let crashed: BitNetError | undefined
 const onCrash = new Set<(error: BitNetError) => void>()
 
-/** Resolves when the crate can be called. */
-export function ready(): Promise<void> {
+/** Resolves when the crate can be called. `file` is the module's name, for people. */
+export function ready(crate = onGpu, file = 'tritloom_bg.wasm'): Promise<void> {
   if (crashed) return Promise.reject(crashed)
-  loading ??= start()
-  return loading
+  const known = loading.get(crate)
+  if (known) return known
+  const started = start(crate, file)
+  loading.set(crate, started)
+  return started
 }
 
 /**
@@ -22,42 +37,41 @@ export function watch(listener: (error: BitNetError) => void): () => void {
   return () => onCrash.delete(listener)
 }
 
-async function start(): Promise<void> {
+async function start(crate: Crate, file: string): Promise<void> {
   try {
-    await init()
+    await crate.init()
   } catch (cause) {
-    loading = undefined
+    loading.delete(crate)
     const why = cause instanceof Error ? cause.message : cause
-    throw new BitNetError('network', `could not load tritloom_bg.wasm: ${why}`, { cause })
+    throw new BitNetError('network', `could not load ${file}: ${why}`, { cause })
   }
-  onPanic(crash)
-  callBack(() => {
-    const [place] = /[a-z-]+:\/\/.*?:wasm-function\[/.exec(String(new Error().stack)) ?? []
-    frame = place
-    isRunning = true
+  crate.onPanic(crash)
+  crate.callBack(() => {
+    frames.push(/[a-z-]+:\/\/.*?:wasm-function\[/.exec(String(new Error().stack))?.[0])
   })
   // Some crashes are no panics: traps, and exceptions of the browser that pass through the crate.
-  globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
-    if (isOurs(error)) crash(message)
-  })
+  if (frames.length === 1) {
+    globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
+      if (isOurs(error)) crash(message)
+    })
+  }
 }
 
-/** Whether the crate has started. */
-let isRunning = false
 /**
- * How the crate's own functions are named in stacks: by its address, or by its hash if the server
- * gives it another type than `application/wasm`. Browsers that name no modules leave it undefined.
+ * How the functions of each started module are named in stacks: by its address, or by its hash if the server
+ * gives it another type than `application/wasm`. Browsers that name no modules leave them undefined.
  */
-let frame: string | undefined
+const frames: (string | undefined)[] = []
 
 /**
  * Whether an uncaught error has passed through the crate. The page, or a caller's worker, may have
  * errors and WebAssembly of its own. Where stacks name no modules, every trap counts.
  */
 export function isOurs(error: unknown): boolean {
-  if (!isRunning || !(error instanceof Error)) return false
-  if (frame === undefined) return error instanceof WebAssembly.RuntimeError
-  return String(error.stack).includes(frame)
+  if (!(error instanceof Error)) return false
+  return frames.some(frame => frame === undefined
+    ? error instanceof WebAssembly.RuntimeError
+    : String(error.stack).includes(frame))
 }
 
 function crash(message: string): void {

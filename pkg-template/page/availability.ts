@@ -1,54 +1,48 @@
 // Finds out whether a model can run here. It is TypeScript, so that a page can call it before it
 // downloads the compiled crate. Fetched when it is asked.
 import { isBrowser, NO_BROWSER } from './browser.js'
-import type { Availability } from '../types.js'
-
-interface Adapter {
-  features: ReadonlySet<string>
-  limits: object
-  info?: AdapterInfo
-  /** The older name of the same field in `info`. */
-  isFallbackAdapter?: boolean
-}
-
-interface AdapterInfo {
-  vendor?: string
-  architecture?: string
-  device?: string
-  description?: string
-  isFallbackAdapter?: boolean
-}
-
-interface Gpu {
-  requestAdapter(options?: object): Promise<Adapter | null>
-}
-
-/** The names of adapters that are CPUs. */
-const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i
+import { badOption, checkOptions } from '../check.js'
+import { described, webgpu } from '../crate/adapter.js'
+import type { Adapter } from '../crate/adapter.js'
+import { bytesPerSecond, NO_SIMD, runnable } from '../cpu/probes.js'
+import type { Availability, AvailabilityOptions, BackendAvailability } from '../types.js'
 
 /** See `BitNet.availability`. */
-export async function availability(): Promise<Availability> {
-  const gpu = (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
+export async function availability(options: AvailabilityOptions = {}): Promise<Availability> {
+  checkOptions(options, ['bytes'])
+  const { bytes } = options
+  if (bytes !== undefined && !(Number.isFinite(bytes) && bytes > 0)) {
+    throw badOption('bytes', 'must be a number above 0')
+  }
+  const adapter = await adapterOrWhy()
+  const isThere = typeof adapter !== 'string'
+  const gpu = isThere ? await usable(bytes, () => rateOf(adapter)) : { available: false, reason: adapter }
+  const cpu = await ofCpu(bytes)
+  const { name, software } = isThere ? described(adapter) : { name: undefined, software: false }
+  // A load chooses so too: the CPU's own code is faster than a GPU that is a CPU.
+  const backend = isThere && !(software && cpu.available) ? 'webgpu' : cpu.available ? 'cpu' : undefined
+  return {
+    available: backend !== undefined,
+    ...(backend ? { backend } : { reason: isBrowser() ? `${gpu.reason}; ${cpu.reason}` : NO_BROWSER }),
+    backends: { webgpu: gpu, cpu },
+    ...(name !== undefined && { adapter: name }),
+    features: isThere ? [...adapter.features].sort() : [],
+    limits: isThere ? numbers(adapter.limits) : {},
+    software
+  }
+}
+
+/** The adapter, or the reason why there is none. */
+async function adapterOrWhy(): Promise<Adapter | string> {
+  const gpu = webgpu()
   // Deno has WebGPU, but no storage and no page.
-  if (!gpu || !isBrowser()) return unavailable(whyNoGpu())
-  let adapter
+  if (!gpu || !isBrowser()) return whyNoGpu()
   try {
-    adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
+    const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
+    return adapter ?? 'this browser has WebGPU but no GPU adapter for it'
   } catch (error) {
     const why = error instanceof Error ? error.message : error
-    return unavailable(`the browser gives no GPU adapter: ${why}`)
-  }
-  if (!adapter) return unavailable('this browser has WebGPU but no GPU adapter for it')
-  const info = adapter.info ?? {}
-  const { vendor, architecture, device, description } = info
-  const name = [vendor, architecture, device, description].filter(Boolean).join(' ')
-  const isFallback = info.isFallbackAdapter ?? adapter.isFallbackAdapter ?? false
-  return {
-    available: true,
-    adapter: name,
-    features: [...adapter.features].sort(),
-    limits: numbers(adapter.limits),
-    software: isFallback || SOFTWARE.test(name)
+    return `the browser gives no GPU adapter: ${why}`
   }
 }
 
@@ -59,8 +53,50 @@ function whyNoGpu(): string {
     : 'WebGPU needs a secure page: https or localhost'
 }
 
-const unavailable = (reason: string): Availability =>
-  ({ available: false, reason, features: [], limits: {}, software: false })
+async function ofCpu(bytes: number | undefined): Promise<BackendAvailability> {
+  if (!isBrowser()) return { available: false, reason: NO_BROWSER }
+  return runnable().length > 0 ? usable(bytes, bytesPerSecond) : { available: false, reason: NO_SIMD }
+}
+
+/** A back end that is there. With a model's `bytes` its speed is estimated, by the rate at which it reads. */
+async function usable(bytes: number | undefined, rate: () => Promise<number>): Promise<BackendAvailability> {
+  if (bytes === undefined) return { available: true }
+  try {
+    return { available: true, tokensPerSecond: await rate() / bytes }
+  } catch {
+    // What cannot be measured may still work.
+    return { available: true }
+  }
+}
+
+/** Bytes that a GPU copies to measure its memory. */
+const COPIED = 1 << 26
+/** How often it copies them in one submission. */
+const COPIES = 8
+/** The share of the rate of copying at which models read their weights on cards. */
+const SHARE = 0.4
+/** `COPY_SRC | COPY_DST` */
+const USAGE = 4 | 8
+
+/** Estimates at how many bytes of weights a second a GPU computes. */
+async function rateOf(adapter: Adapter): Promise<number> {
+  const device = await adapter.requestDevice()
+  try {
+    const [from, to] = [0, 1].map(() => device.createBuffer({ size: COPIED, usage: USAGE }))
+    let took = Infinity
+    for (let run = 0; run < 3; run++) {
+      const encoder = device.createCommandEncoder()
+      for (let n = 0; n < COPIES; n++) encoder.copyBufferToBuffer(from!, 0, to!, 0, COPIED)
+      const start = performance.now()
+      device.queue.submit([encoder.finish()])
+      await device.queue.onSubmittedWorkDone()
+      took = Math.min(took, performance.now() - start)
+    }
+    return SHARE * 2 * COPIES * COPIED / took * 1000
+  } finally {
+    device.destroy()
+  }
+}
 
 /** The numbers of an object whose fields are getters of its prototype, which `{...}` leaves out. */
 function numbers(limits: object): Record<string, number> {

@@ -23,7 +23,7 @@ import type { PortableOptions, PortableSource, Transport } from '../protocol/mes
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Availability, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
@@ -79,15 +79,12 @@ export class BitNet {
   }
 
   /**
-   * Finds out whether a model can run here, without loading a model. It never rejects. Without
-   * WebGPU, as in Node, it says so, and if its script cannot be fetched, too.
+   * Finds out whether a model can run here, and with what, without loading a model. Where none can, as
+   * in Node, or if its script cannot be fetched, it says so. Rejects only with `bad-option`.
    */
-  static async availability(): Promise<Availability> {
-    try {
-      return await (await fetched(() => import('./availability.js'))).availability()
-    } catch (error) {
-      return { available: false, reason: (error as Error).message, features: [], limits: {}, software: false }
-    }
+  static async availability(options: AvailabilityOptions = {}): Promise<Availability> {
+    const script = await fetched(() => import('./availability.js')).catch(error => error as BitNetError)
+    return 'availability' in script ? script.availability(options) : unavailable(script.message)
   }
 
   /** The version of this package. */
@@ -404,6 +401,12 @@ async function posted(options: GenerateOptions): Promise<PortableOptions> {
   return options.responseFormat === undefined && options.tools === undefined
     ? options as PortableOptions
     : (await fetched(() => import('./format.js'))).portableOptions(options)
+}
+
+/** Nothing is known, because of `reason`. */
+function unavailable(reason: string): Availability {
+  const lacking = { available: false, reason }
+  return { ...lacking, backends: { webgpu: lacking, cpu: lacking }, features: [], limits: {}, software: false }
 }
 
 /** Whether a loaded model was stored. */

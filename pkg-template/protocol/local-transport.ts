@@ -5,8 +5,8 @@ import type {
   Methods, ModelMethod, PortableRequest, PortableSource, Streaming, Transport
 } from './messages.js'
 import type { DeviceLoss, ModelInfo, Progress, Source, Token } from '../types.js'
-import { WasmModel } from '../tritloom.js'
-import type { CallPart } from '../tritloom.js'
+import type { CallPart, WasmModel } from '../tritloom.js'
+import { chosen } from '../cpu/choose.js'
 import { formatsOf } from '../crate/formats.js'
 import { ready, watch } from '../crate/wasm.js'
 
@@ -33,23 +33,30 @@ export class LocalTransport implements Transport {
   #unwatch = watch(this.#end)
 
   load(
-    source: PortableSource, options: Methods['load']['args'][1],
+    source: PortableSource, { backend, threads, ...options }: Methods['load']['args'][1],
     { onItem, signal }: Streaming<'load'>
   ): Promise<ModelInfo> {
     return this.#run(async () => {
+      const { strict, gpu } = options
+      const { crate, why, notes } = await chosen({ backend, threads, strict, gpu })
+      await ready(crate)
+      if (this.#closed) throw this.#closed
       const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
       let isLoaded = false
       // The page is called when the crate has returned. Otherwise an error of the page would have
       // the crate in its stack, and would count as a crash.
       const onProgress = (progress: Progress) => {
         const report = isLoaded ? this.onStoring : onItem
+        if (why !== undefined) progress.notes.unshift({ kind: 'cpu', why })
         queueMicrotask(() => report?.(progress))
       }
-      const model = await WasmModel.load(received(source), options, onProgress, onLost, signal)
+      const model = await crate.WasmModel.load(received(source), options, onProgress, onLost, signal)
       isLoaded = true
       if (this.#closed) model.dispose()
       else this.#model = model
-      return model.info()
+      const info = model.info()
+      info.notes.unshift(...notes)
+      return info
     })
   }
 
@@ -71,8 +78,6 @@ export class LocalTransport implements Transport {
 
   /** Runs a call until it ends, the model is freed or the crate crashes. */
   async #run<T>(work: () => T | Promise<T>): Promise<T> {
-    if (this.#closed) throw this.#closed
-    await ready()
     if (this.#closed) throw this.#closed
     let end!: (why: BitNetError) => void
     const ended = new Promise<never>((_, reject) => { end = reject })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { cargoField, inRoot } from '../paths.mjs'
 import { nodeTool, run } from '../process.mjs'
 import { Stop } from '../report.mjs'
+import { JSDOC } from './standalone.mjs'
 
 const TEMPLATE = inRoot('pkg-template')
 
@@ -33,12 +34,19 @@ export const compileTypeScript = pkg => {
   // Comments are more than half of the scripts' bytes. The types keep them, and so do the source maps.
   run(nodeTool('tsc'), [...options, '--emitDeclarationOnly'])
   run(nodeTool('tsc'), [...options, '--declaration', 'false', '--removeComments'])
-  const glue = join(pkg, 'tritloom.js')
-  writeFileSync(glue, readFileSync(glue, 'utf8').replace(JSDOC, ''))
+  edit(join(pkg, 'tritloom.js'), JSDOC, '')
+  edit(join(pkg, 'cpu', 'modules.js'), 'import(href)', `import(${NOT_FOLLOWED} href)`)
 }
 
-/** The documentation that wasm-bindgen writes; its types have the same. */
-const JSDOC = /^ *\/\*\*\n(?: *\*.*\n)*? *\*\/\n/gm
+/** Bundlers leave an import with these comments as it is. The compiler of TypeScript removes all comments. */
+const NOT_FOLLOWED = '/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */'
+
+const edit = (path, before, after) => {
+  const text = readFileSync(path, 'utf8')
+  const edited = text.replace(before, after)
+  if (edited === text) throw new Stop(`${path} has no ${before}.`)
+  writeFileSync(path, edited)
+}
 
 /** The fields of Cargo.toml that say where the project lives and whose it is. */
 export const address = () => ({

@@ -5,8 +5,8 @@ import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
 import { address, compileTypeScript, copyReadability, obstacles, writeTexts } from './package.mjs'
-import { BUDGET, entriesAgainstBudget, GRAMMAR_BUDGET, inAll, sizeAgainstBudget } from './size.mjs'
-import { buildGrammar, buildWasm, GRAMMAR, WASM } from './wasm.mjs'
+import { BUDGET, CPU_BUDGETS, entriesAgainstBudget, GRAMMAR_BUDGET, inAll, sizeAgainstBudget } from './size.mjs'
+import { buildCpuModule, buildGrammar, buildWasm, CPU_MODULES, GRAMMAR, WASM } from './wasm.mjs'
 
 export const PKG = inRoot('pkg')
 
@@ -18,7 +18,8 @@ export const buildPackage = () => {
   } else {
     heading('Build')
     const engine = timed('Rust to WebAssembly', buildWasm)
-    const files = { ...engine, [GRAMMAR]: timed('Grammars to WebAssembly', buildGrammar) }
+    const ofCpu = CPU_MODULES.map(module => timed(`The same for the CPU, ${module.name}`, () => buildCpuModule(module)))
+    const files = { ...engine, ...Object.assign({}, ...ofCpu), [GRAMMAR]: timed('Grammars to WebAssembly', buildGrammar) }
     timed('TypeScript', () => {
       rmSync(PKG, { recursive: true, force: true })
       mkdirSync(PKG, { recursive: true })
@@ -33,7 +34,8 @@ export const buildPackage = () => {
   }
   const modules = [
     sizeAgainstBudget('wasm', join(PKG, WASM), BUDGET),
-    sizeAgainstBudget('grammar', join(PKG, GRAMMAR), GRAMMAR_BUDGET)
+    sizeAgainstBudget('grammar', join(PKG, GRAMMAR), GRAMMAR_BUDGET),
+    ...CPU_MODULES.map(({ name, file }) => sizeAgainstBudget(name, join(PKG, file), CPU_BUDGETS[name]))
   ]
   const sizes = [...modules, ...entriesAgainstBudget(PKG), inAll(PKG)]
   const lines = [...sizes, ...obstacles(address()).map(why => `cannot be published: ${why}`)]
@@ -44,6 +46,6 @@ export const buildPackage = () => {
 const timed = (name, step) => {
   const start = performance.now()
   const result = step()
-  heading(`  ${name.padEnd(24)}(${seconds(performance.now() - start)})`)
+  heading(`  ${name.padEnd(28)}(${seconds(performance.now() - start)})`)
   return result
 }

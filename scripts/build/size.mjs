@@ -8,6 +8,8 @@ import { Stop } from '../report.mjs'
 export const BUDGET = 1_000_000
 /** Bytes of the module of grammars, which the first answer with a format waits for. */
 export const GRAMMAR_BUDGET = 600_000
+/** Bytes of each module for the CPU, which only a page without a GPU downloads. */
+export const CPU_BUDGETS = { simd: 1_200_000, relaxed: 1_200_000 }
 /** Bytes of an entry's script with all that it imports, but not what it imports later. */
 export const ENTRY_BUDGET = 11_000
 /** The worker has wasm-bindgen's script with it, and no chunks: bundlers do not split workers. */
@@ -43,14 +45,14 @@ export const entriesAgainstBudget = pkg => {
     })
 }
 
-/** Fetched only by pages that ask for answers in a format. */
-const GRAMMAR = /\bgrammar\.wasm$/
+/** Fetched only by pages that ask for answers in a format, or that compute on the CPU. */
+const OTHERS = /\bgrammar\.wasm$|\btritloom-\w+\.(?:wasm|js)$/
 
 /** Kilobytes, gzipped, of the engine and of all scripts, each by itself: those of the README. */
 export const sizes = pkg => {
   const of = extension =>
     readdirSync(pkg, { recursive: true })
-      .filter(name => name.endsWith(extension) && !GRAMMAR.test(name))
+      .filter(name => name.endsWith(extension) && !OTHERS.test(name))
       .reduce((sum, name) => sum + gzipped(readFileSync(join(pkg, name))), 0) / 1000
   return { wasm: Math.round(of('.wasm')), scripts: Math.round(of('.js')) }
 }

@@ -15,6 +15,7 @@ import {
   ENTRY_BUDGET,
   sizeAgainstBudget
 } from '../../scripts/build/size.mjs'
+import { standalone } from '../../scripts/build/standalone.mjs'
 import { fullText, outline } from '../../scripts/docs/llms.mjs'
 import { cargoField, inRoot, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
@@ -45,6 +46,18 @@ test('the versions of Cargo.toml and Cargo.lock are read', () => {
   assert.match(cargoField('rust-version'), /^1\.\d+$/)
   assert.match(lockedVersion('wasm-bindgen'), /^0\.2\.\d+$/)
   assert.throws(() => lockedVersion('no-such-crate'), /no-such-crate/)
+})
+
+test("a module's script gets its imports from its caller", async () => {
+  const script = [
+    "import { A, B } from './a.js';", 'import * as import1 from "./b.js"', '',
+    'export const used = () => [A, B, import1.c];'
+  ].join('\n')
+  const made = standalone(script)
+  const { provide, used } = await import(`data:text/javascript,${encodeURIComponent(made)}`)
+  provide({ './a.js': { A: 1, B: 2 }, './b.js': { c: 3 } })
+  assert.deepEqual(used(), [1, 2, 3])
+  assert.throws(() => standalone("import d from './d.js';"), /imports in a form/)
 })
 
 test("Node packages: a missing and another version differ, another platform's does not", () => {

@@ -1,0 +1,50 @@
+// The browser's GPU adapter. It is asked before the compiled crate is downloaded.
+
+/** What the package needs to know of an adapter. */
+export interface Adapter {
+  features: ReadonlySet<string>
+  limits: object
+  info?: AdapterInfo
+  /** The older name of the same field in `info`. */
+  isFallbackAdapter?: boolean
+  requestDevice(): Promise<Device>
+}
+
+/** A device, as far as the speed of its memory concerns it. */
+interface Device {
+  createBuffer(descriptor: { size: number, usage: number }): object
+  createCommandEncoder(): {
+    copyBufferToBuffer(from: object, at: number, to: object, there: number, bytes: number): void
+    finish(): object
+  }
+  queue: { submit(commands: object[]): void, onSubmittedWorkDone(): Promise<undefined> }
+  destroy(): void
+}
+
+interface AdapterInfo {
+  vendor?: string
+  architecture?: string
+  device?: string
+  description?: string
+  isFallbackAdapter?: boolean
+}
+
+/** `navigator.gpu`. */
+export interface Gpu {
+  requestAdapter(options?: object): Promise<Adapter | null>
+}
+
+/** The names of adapters that are CPUs. */
+const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i
+
+/** The browser's WebGPU; `undefined` if it has none. */
+export const webgpu = (): Gpu | undefined => (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
+
+/** The adapter as it calls itself, and whether it is a CPU. */
+export function described(adapter: Adapter): { name: string, software: boolean } {
+  const info = adapter.info ?? {}
+  const { vendor, architecture, device, description } = info
+  const name = [vendor, architecture, device, description].filter(Boolean).join(' ')
+  const isFallback = info.isFallbackAdapter ?? adapter.isFallbackAdapter ?? false
+  return { name, software: isFallback || SOFTWARE.test(name) }
+}
