@@ -29,7 +29,7 @@ function facts(info: ModelInfo): [string, string][] {
     ['Chat template', info.template ?? 'none'],
     ['Ends answers', info.stopTokens.join(' ')],
     ['File', formatBytes(info.bytes)],
-    ['On the GPU', formatBytes(info.gpuBytes)],
+    [info.backend === 'cpu' ? 'In memory' : 'On the GPU', formatBytes(info.gpuBytes)],
     ['Adapter', info.adapter || 'not named by this browser'],
     ['Kernels', info.kernels.join(', ')],
     ...info.notes.map((note): [string, string] => ['Note', note])

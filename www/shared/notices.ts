@@ -42,15 +42,9 @@ function alertBox(title: string, text: string): HTMLElement {
   return box
 }
 
-/** Shows why no model can run, or that one will be slow. Gives whether one can run. */
-export async function checkWebGPU(availability: Promise<Availability>): Promise<boolean> {
-  const { available, reason, software, adapter } = await availability
-  if (!available) {
-    showNotice('webgpu', alertBox('No model can run here', reason ?? ''))
-  } else if (software) {
-    const name = adapter ? ` (${adapter})` : ''
-    const text = `WebGPU runs on the processor here${name}: everything works, but slowly.`
-    showNotice('webgpu', noticeBox(text))
-  }
+/** Shows why no model can run. Gives whether one can. */
+export async function checkAvailable(availability: Promise<Availability>): Promise<boolean> {
+  const { available, reason } = await availability
+  if (!available) showNotice('available', alertBox('No model can run here', reason ?? ''))
   return available
 }

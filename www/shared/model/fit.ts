@@ -6,7 +6,7 @@ import { fileOf, type KnownModel } from './models.ts'
 
 /** Known facts about this device. */
 export interface Device {
-  /** Whether there is a GPU to use, and its limits. */
+  /** What computes, and the limits of the GPU. */
   gpu: Availability
   /** Bytes that the browser would still store; undefined if it does not say. */
   free?: number
@@ -47,7 +47,8 @@ export function judge(model: KnownModel, device: Device): Verdict {
 
   // The engine cuts weights to fit, and the context too. It cannot cut the scores of a token. They
   // need one binding, with an f32 for each token of the vocabulary.
-  const binding = gpu.limits.maxStorageBufferBindingSize
+  const onCpu = gpu.backend === 'cpu'
+  const binding = onCpu ? Infinity : gpu.limits.maxStorageBufferBindingSize
   if (vocabulary && binding && 4 * vocabulary > binding) {
     const needed = `It needs ${formatBytes(4 * vocabulary)} in one binding`
     return { fits: 'no', why: `${needed}; this GPU allows ${formatBytes(binding)}.` }
@@ -66,6 +67,7 @@ export function judge(model: KnownModel, device: Device): Verdict {
     const why = 'There is room to store it. Its file will say what it needs of the GPU.'
     return { fits: 'unknown', why }
   }
+  if (onCpu && bytes <= free) return { fits: 'yes', why: 'The processor computes it, and there is room to store it.' }
   return bytes > free
     ? { fits: 'yes', why: `It is stored in place of older models, as ${room} are free.` }
     : { fits: 'yes', why: 'The GPU’s limits allow it, and there is room to store it.' }

@@ -2,6 +2,12 @@
 import { BitNet, BitNetError } from 'tritloom'
 import type { LoadOptions, ModelInfo } from 'tritloom'
 
+/** What computes, if the link to the page says it: `?backend=cpu`. A wrong name is an error of the load. */
+function backendOfLink(): LoadOptions {
+  const backend = new URLSearchParams(location.search).get('backend') as LoadOptions['backend']
+  return backend ? { backend } : {}
+}
+
 /** One model at a time, and one answer of it at a time. */
 export class HeldModel {
   #model: BitNet | null = null
@@ -20,7 +26,7 @@ export class HeldModel {
     this.stop()
     await this.#model?.dispose()
     this.#model = null
-    const model = await BitNet.load(source, options)
+    const model = await BitNet.load(source, { ...backendOfLink(), ...options })
     if (options.signal?.aborted) {
       await model.dispose() // The abort came too late for `load` to notice.
       throw options.signal.reason

@@ -4,7 +4,7 @@ import { BitNet, BitNetError, type LoadOptions, type ModelInfo, type ProgressNot
 import { describeFailure, describeNote, formatBytes, isLasting } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../bundled.ts'
 import { byId, create } from '../dom.ts'
-import { checkWebGPU, failureBox, noticeBox, showNotice } from '../notices.ts'
+import { checkAvailable, failureBox, noticeBox, showNotice } from '../notices.ts'
 import { createLoading } from './loading.ts'
 
 /** A model that the reader wants. */
@@ -42,7 +42,7 @@ export function createLoader(rest: Rest) {
 
   /** Loads the model that the link names, once the reader agrees, or else the one of `choice`. */
   async function start(choice = () => BUNDLED) {
-    const usable = await checkWebGPU(BitNet.availability())
+    const usable = await checkAvailable(BitNet.availability())
     const address = new URLSearchParams(location.search).get('model')?.trim()
     if (address) rest.onAddress?.(address)
     if (!usable) return
