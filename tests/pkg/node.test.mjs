@@ -22,6 +22,8 @@ test('availability says that there is no WebGPU', async () => {
   assert.equal(found.available, false)
   assert.match(found.reason, /not a browser/)
   assert.deepEqual([found.features, found.limits, found.software], [[], {}, false])
+  assert.equal(found.backend, undefined)
+  for (const one of [found.backends.webgpu, found.backends.cpu]) assert.deepEqual(one, { available: false, reason: found.reason })
 })
 
 test('availability answers where there is a navigator, as in newer releases of Node', async () => {
@@ -74,7 +76,7 @@ test('the widget can be imported where there are no elements', async () => {
   const { TldrWidget } = await import(new URL('widget.js', PKG))
   assert.equal(typeof TldrWidget, 'function')
   const { describeProgress } = await import(new URL('words.js', PKG))
-  assert.equal(describeProgress({ phase: 'compile' }), 'Preparing the GPU programs')
+  assert.equal(describeProgress({ phase: 'compile' }), 'Preparing the programs')
 })
 
 test('every compiled file has a source map that holds its source', () => {

@@ -2,6 +2,8 @@
 // messages of others, and generations that are stopped before they begin.
 import { expect, failure, load, RANDOM_MODEL, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 /** Values that are no object, as JavaScript. */
 const NO_OBJECTS = ['null', '7', `'use'`, 'true', '[]', '() => {}']
 

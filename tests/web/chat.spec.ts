@@ -532,7 +532,7 @@ test('a load can be cancelled, and begun again', async ({ page }) => {
 // Over ten seconds: three devices compile the kernels, one after the other.
 test('after a loss of the GPU the page says so, and the next message goes on', async ({ page }) => {
   await makeLosable(page.context())
-  await page.goto('/chat/')
+  await page.goto('/chat/?backend=webgpu')
   await ready(page)
   await greedy(page)
   const notices = page.locator('#notices')
@@ -564,25 +564,32 @@ test('after a loss of the GPU the page says so, and the next message goes on', a
   await expect(notices).not.toContainText('model back')
 })
 
-test('without WebGPU the page says so and does not load', async ({ page }) => {
+test('without WebGPU the processor computes, and the page says that it is slower', async ({ page }) => {
   await page.addInitScript(() => delete (Navigator.prototype as { gpu?: unknown }).gpu)
+  await page.goto('/chat/')
+  await expect(page.locator('#notices')).toContainText('The processor computes here, which is slower', SLOW)
+  await expect(alert(page)).toHaveCount(0)
+  await field(page).fill('Who are you?')
+  await field(page).press('Enter')
+  await expect(answers(page).last()).toHaveText(`Model: ${WHO}`, SLOW)
+  await openKnown(page)
+  await expect(entry(page, 'Tiny stories')).toContainText('Fits')
+})
+
+test('where nothing can run the page says so and does not load', async ({ page }) => {
+  await page.addInitScript(() => {
+    GPU.prototype.requestAdapter = async () => null
+    WebAssembly.validate = () => false
+  })
   let asked = false
   page.on('request', request => (asked ||= request.url().endsWith('.gguf')))
   await page.goto('/chat/')
   await expect(alert(page)).toContainText('No model can run here')
-  await expect(alert(page)).toContainText('no WebGPU')
+  await expect(alert(page)).toContainText('no GPU adapter')
+  await expect(alert(page)).toContainText('no SIMD')
   await expect(sendButton(page)).toBeDisabled()
   await openKnown(page)
   await expect(entry(page, 'Tiny stories')).toContainText('Does not fit No model can run here')
   await expect(known(page).getByRole('button', { name: 'Download' }).first()).toBeDisabled()
   expect(asked).toBe(false)
-})
-
-test('without an adapter the page says so', async ({ page }) => {
-  await page.addInitScript(() => {
-    GPU.prototype.requestAdapter = async () => null
-  })
-  await page.goto('/chat/')
-  await expect(alert(page)).toContainText('no GPU adapter')
-  await expect(sendButton(page)).toBeDisabled()
 })

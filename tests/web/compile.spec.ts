@@ -64,7 +64,7 @@ const settled = async (page: Page) => {
 test('a load compiles what a greedy answer needs, all at once; the others come behind it, one at a time', async ({ harness: page }) => {
   await watch(page)
   const [first, most] = await page.evaluate(async url => {
-    window.model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
+    window.model = await window.tritloom.BitNet.load(url, { backend: 'webgpu', worker: false, context: 64 })
     const { asked, most } = window.kernels
     window.kernels.most = 0
     return [[...asked], most] as const
@@ -83,7 +83,7 @@ test('while kernels are compiled, a call waits only for its own, which are compi
   await watch(page)
   const answers = await page.evaluate(async url => {
     const { BitNet } = window.tritloom
-    const model = await BitNet.load(url, { worker: false, context: 64 })
+    const model = await BitNet.load(url, { backend: 'webgpu', worker: false, context: 64 })
     window.kernels.hold = true
     await window.kernels.held
     const options = { maxTokens: 4, repeatPenalty: 1.3, temperature: 0.8, topK: 9, seed: 5, logprobs: 2 }
@@ -94,7 +94,7 @@ test('while kernels are compiled, a call waits only for its own, which are compi
     await model.dispose()
     window.kernels.release()
     await new Promise(resolve => setTimeout(resolve, 200))
-    const other = await BitNet.load(url, { worker: false, context: 64 })
+    const other = await BitNet.load(url, { backend: 'webgpu', worker: false, context: 64 })
     const again = await other.generate(Uint32Array.of(1, 2, 3), options).text()
     await other.dispose()
     return { first, again, most }
@@ -108,7 +108,7 @@ test('a kernel that does not compile fails the call that needs it, and no other'
   await watch(page)
   const text = await page.evaluate(async url => {
     window.kernels.broken = 'penalize'
-    window.model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
+    window.model = await window.tritloom.BitNet.load(url, { backend: 'webgpu', worker: false, context: 64 })
     return window.model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 4 }).text()
   }, RANDOM_MODEL)
   expect(text).not.toBe('')

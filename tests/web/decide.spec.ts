@@ -2,6 +2,8 @@
 // tests/session/decide.rs.
 import { expect, failure, load, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 /** A model whose values are rounded nowhere but in f32, with a template that adds only an end. */
 const MODEL = '/tests/data/models/qwen3-q2_0.gguf'
 const OPTIONS = { template: '{{ messages[0].content }}<|im_end|>', kv: 'f32', activations: 'f32' } as const

@@ -6,6 +6,8 @@ import {
 } from './harness'
 import type { Reply } from './harness'
 
+test.use({ backend: 'cpu' })
+
 interface Fault {
   always?: Reply
   then?: Reply[]

@@ -43,6 +43,21 @@ test('gives the golden texts, in a worker and in this thread', async ({ tabs: [t
   await expectGoldens(tab, goldens.filter(({ name }) => name === 'who'))
 })
 
+test('gives them on the CPU too, in each of its modules', async ({ tabs: [tab] }) => {
+  const { backend, kernels } = await load(tab, { backend: 'cpu' }, GOLDEN_MODEL)
+  expect({ backend, kernels }).toEqual({ backend: 'cpu', kernels: expect.arrayContaining(['I2_S/relaxed-simd']) })
+  await expectGoldens(tab, goldensInOrder)
+  await tab.evaluate(() => {
+    const { validate } = WebAssembly
+    // The bytes that relaxed SIMD is known by.
+    WebAssembly.validate = bytes => bytes.byteLength !== 36 && validate(bytes)
+    Object.assign(window, { allowRelaxed: () => { WebAssembly.validate = validate } })
+  })
+  expect((await load(tab, { backend: 'cpu', worker: false }, GOLDEN_MODEL)).kernels).toContain('I2_S/simd128')
+  await expectGoldens(tab, goldens.filter(({ name }) => name === 'who'))
+  await tab.evaluate(() => (window as unknown as { allowRelaxed(): void }).allowRelaxed())
+})
+
 test('the same seed draws the same text, another seed another', async ({ tabs: [tab] }) => {
   await load(tab, {}, GOLDEN_MODEL)
   for (const narrowed of [{}, { topK: 50, topP: 0.95 }]) {
@@ -155,8 +170,8 @@ const expectText = (tab: FirefoxTab, selector: string, text: string | RegExp) =>
 test('the chat demo answers', async ({ tabs: [tab] }) => {
   await tab.open('/dist/chat/index.html')
   await expectText(tab, '#model-name', /tiny-stories/)
-  await expectText(tab, '#notices', /WebGPU runs on the processor here: everything works/)
-  await expectText(tab, '#info', /not named by this browser/)
+  await expectText(tab, '#notices', /The processor computes here, which is slower than a graphics card/)
+  await expectText(tab, '#info', /the CPU with relaxed-simd/)
   await tab.evaluate(() => {
     document.querySelector<HTMLInputElement>('#greedy')!.click()
     const field = document.querySelector<HTMLTextAreaElement>('#prompt')!

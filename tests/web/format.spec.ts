@@ -2,6 +2,8 @@
 import { expectFormats } from './formats'
 import { expect, GOLDEN_MODEL, load, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 for (const worker of [true, false]) {
   test(`answers keep to their formats, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared: page }) => {
     await expectFormats(page, GOLDEN_MODEL, worker)

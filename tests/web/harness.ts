@@ -22,6 +22,8 @@ declare global {
      * The changes of `makeFast`: the threads of the page that run, and a function that undoes them.
      */
     fast: { threads: number, undo(): void }
+    /** What `load` computes with, unless its options say it. */
+    backend: NonNullable<tritloom.LoadOptions['backend']>
     /** In a shared page: the worker that keeps its devices. See shared-page.mjs. */
     worker?: Worker
     /** In a shared page: undoes what a test has changed. */
@@ -113,10 +115,11 @@ export interface Harness {
   close(): Promise<void>
 }
 
-const prepare = async (page: Page): Promise<Harness> => {
+const prepare = async (page: Page, backend: Backend): Promise<Harness> => {
   const thrown = uncaught(page)
   await page.goto('/tests/web/harness.html')
   await page.waitForFunction(() => window.tritloom)
+  await use(page, backend)
   const close = async () => {
     await page.close()
     expect(thrown, 'uncaught errors in the page').toEqual([])
@@ -130,21 +133,31 @@ const uncaught = (page: Page) => {
   return thrown
 }
 
+/** What computes in the tests. */
+type Backend = Window['backend']
+
+/** Makes the loads of a page compute with the GPU, or the CPU, which is faster than a software GPU. */
+const use = (page: InPage, backend: Backend) => page.evaluate(backend => { window.backend = backend }, backend)
+
 /** A page for several tests, or another one of the same visitor. */
-export const open = async (browser: Browser, visitor?: BrowserContext) =>
-  prepare(await (visitor ? visitor.newPage() : browser.newPage({ baseURL: test.info().project.use.baseURL })))
+export const open = async (browser: Browser, visitor?: BrowserContext, backend: Backend = 'webgpu') =>
+  prepare(await (visitor ? visitor.newPage() : browser.newPage({ baseURL: test.info().project.use.baseURL })), backend)
 
 /**
  * `harness` is a page for one test, with a storage of its own.
+ *
+ * `backend` is what their loads compute with: `test.use({ backend: 'cpu' })` for a file whose tests are not about
+ * the GPU.
  *
  * `shared` is one page for all tests that use it, with an empty storage at the beginning of each.
  * Its loads keep their GPU devices, so that kernels are compiled once and not in every test: see
  * kept-devices.mjs.
  */
-export const test = base.extend<{ harness: Page, shared: Page }, { sharedPage: { page: Page, thrown: string[] } }>({
-  harness: async ({ page }, use) => {
-    const { close } = await prepare(page)
-    await use(page)
+export const test = base.extend<{ backend: Backend, harness: Page, shared: Page }, { sharedPage: { page: Page, thrown: string[] } }>({
+  backend: ['webgpu', { option: true }],
+  harness: async ({ page, backend }, provide) => {
+    const { close } = await prepare(page, backend)
+    await provide(page)
     await close()
   },
   sharedPage: [
@@ -159,9 +172,10 @@ export const test = base.extend<{ harness: Page, shared: Page }, { sharedPage: {
     },
     { scope: 'worker' }
   ],
-  shared: async ({ sharedPage: { page, thrown } }, use) => {
+  shared: async ({ sharedPage: { page, thrown }, backend }, provide) => {
     await page.evaluate(() => window.tritloom.BitNet.cache.clear())
-    await use(page)
+    await use(page, backend)
+    await provide(page)
     await page.evaluate(() => window.restore())
     expect(thrown.splice(0), 'uncaught errors in the page').toEqual([])
   }
@@ -328,10 +342,10 @@ export const CLOSE = 1
 export const best = (logits: number[]) => logits.indexOf(Math.max(...logits))
 
 /**
- * The logits that the random model gave first in this run: the same bytes give the same, to the
- * last bit.
+ * The logits that the random model gave first in this run, by what computed them: the same bytes give the
+ * same, to the last bit.
  */
-let firstLogits: number[] | undefined
+const firstLogits: Partial<Record<tritloom.ModelInfo['backend'], number[]>> = {}
 
 /**
  * `window.model` is the random model, every byte of it: its logits are NumPy's, and those of any
@@ -339,12 +353,15 @@ let firstLogits: number[] | undefined
  */
 export const expectRandomModel = async (page: InPage) => {
   const ids = tiny.tokens.tokens
-  const found = await page.evaluate(async ids => [...await window.model.logits(Uint32Array.from(ids))], ids)
+  const { found, backend } = await page.evaluate(async ids => {
+    const { model } = window
+    return { found: [...await model.logits(Uint32Array.from(ids))], backend: model.info.backend }
+  }, ids)
   const expected = tinyLogits(ids.length)
   expect(best(found)).toBe(best(expected))
   expect(Math.max(...found.map((logit, id) => Math.abs(logit - expected[id]!)))).toBeLessThan(CLOSE)
-  firstLogits ??= found
-  expect(found).toEqual(firstLogits)
+  firstLogits[backend] ??= found
+  expect(found).toEqual(firstLogits[backend])
 }
 
 /** Loads and keeps the reports: the notes, their kinds, and all reports. */

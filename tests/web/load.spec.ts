@@ -2,9 +2,12 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
-  expect, expectNeverBack, expectRandomModel, failure, GOLDEN_MODEL, load, loadFailure, loadReporting, MODEL,
+  continuation, expect, expectNeverBack, expectRandomModel, failure, GOLDEN_MODEL, goldens, load, loadFailure, loadReporting, MODEL,
   RANDOM_MODEL, server, SPREAD_MODEL, storedModels, test
 } from './harness'
+import type { LoadOptions } from '../../pkg/index.js'
+
+test.use({ backend: 'cpu' })
 
 /** Quick to load: half a megabyte. */
 const SMALL = RANDOM_MODEL
@@ -252,20 +255,28 @@ test.describe('what cannot be loaded', () => {
 test.describe('without WebGPU', () => {
   test('a browser that has none', async ({ harness }) => {
     await harness.evaluate(() => { delete (Navigator.prototype as { gpu?: unknown }).gpu })
-    const found = await loadFailure(harness, MODEL, { worker: false })
+    const found = await loadFailure(harness, MODEL, { backend: 'webgpu', worker: false })
     expect(found).toMatchObject({ code: 'no-webgpu', message: expect.stringContaining('WebGPU') })
     const availability = await harness.evaluate(() => window.tritloom.BitNet.availability())
-    expect(availability).toMatchObject({ available: false, reason: expect.stringContaining('WebGPU') })
+    const webgpu = { available: false, reason: expect.stringContaining('no WebGPU') }
+    expect(availability).toMatchObject({ available: true, backend: 'cpu', backends: { webgpu, cpu: { available: true } } })
+    const nothing = await harness.evaluate(() => {
+      WebAssembly.validate = () => false
+      return window.tritloom.BitNet.availability()
+    })
+    expect(nothing).toMatchObject({ available: false, reason: expect.stringMatching(/no WebGPU.*; .*no SIMD/) })
+    expect(nothing.backend).toBe(undefined)
   })
 
   test('a browser that has no adapter', async ({ harness }) => {
     await harness.evaluate(() => { GPU.prototype.requestAdapter = async () => null })
-    expect((await loadFailure(harness, MODEL, { worker: false })).code).toBe('no-adapter')
+    expect((await loadFailure(harness, MODEL, { backend: 'webgpu', worker: false })).code).toBe('no-adapter')
     const availability = await harness.evaluate(() => window.tritloom.BitNet.availability())
-    expect(availability).toMatchObject({ available: false, reason: expect.stringContaining('adapter') })
+    const webgpu = { available: false, reason: expect.stringContaining('adapter') }
+    expect(availability).toMatchObject({ available: true, backend: 'cpu', backends: { webgpu, cpu: { available: true } } })
   })
 
-  test('a real browser with WebGPU switched off, in a worker', async ({ playwright, baseURL }) => {
+  test('a real browser with WebGPU switched off, in a worker: the CPU computes', async ({ playwright, baseURL }) => {
     const executablePath = test.info().project.use.launchOptions!.executablePath!
     const args = ['--no-sandbox', '--disable-gpu', '--disable-features=WebGPU,WebGPUService']
     const browser = await playwright.chromium.launch({ executablePath, args })
@@ -273,7 +284,11 @@ test.describe('without WebGPU', () => {
       const page = await browser.newPage({ baseURL: baseURL! })
       await page.goto('/tests/web/harness.html')
       await page.waitForFunction(() => window.tritloom)
-      expect((await loadFailure(page, MODEL)).code).toMatch(/^no-(webgpu|adapter)$/)
+      expect((await loadFailure(page, MODEL, { backend: 'webgpu' })).code).toMatch(/^no-(webgpu|adapter)$/)
+      const { backend, notes } = await load(page, { backend: 'auto' }, GOLDEN_MODEL)
+      expect({ backend, notes }).toEqual({ backend: 'cpu', notes: [expect.stringMatching(/^the CPU computes: the browser has no /)] })
+      const golden = goldens.find(({ name }) => name === 'who')!
+      expect((await continuation(page, golden)).text).toBe(golden.greedy_text)
     } finally {
       await browser.close()
     }
@@ -285,17 +300,35 @@ test('availability describes the adapter', async ({ shared }) => {
   expect(found).toMatchObject({ available: true, software: true, adapter: expect.stringMatching(/swiftshader/i) })
   expect(found.features).toContain('subgroups')
   expect(found.limits.maxStorageBufferBindingSize).toBeGreaterThanOrEqual(128 << 20)
+  // The CPU's own code is faster than that adapter.
+  expect(found).toMatchObject({ backend: 'cpu', backends: { webgpu: { available: true }, cpu: { available: true } } })
+  expect(found.backends.cpu.tokensPerSecond).toBe(undefined)
+})
+
+test('availability estimates the speed of a model by its size', async ({ harness }) => {
+  const [small, large] = await harness.evaluate(async () => {
+    const { availability } = window.tritloom.BitNet
+    return [await availability({ bytes: 1e8 }), await availability({ bytes: 1e10 })]
+  })
+  for (const name of ['webgpu', 'cpu'] as const) {
+    const [fast, slow] = [small!.backends[name].tokensPerSecond!, large!.backends[name].tokensPerSecond!]
+    expect(slow, name).toBeGreaterThan(0)
+    // Ten gigabytes take a hundred times as long as a hundred megabytes, but for other work of the machine.
+    expect(fast / slow, name).toBeGreaterThan(10)
+  }
+  expect(await failure(harness, `await BitNet.availability({ bytes: -1 })`)).toMatchObject({ code: 'bad-option', message: expect.stringMatching(/`bytes`/) })
+  expect((await failure(harness, `await BitNet.availability({ size: 1 })`)).code).toBe('bad-option')
 })
 
 test('with `strict`, nothing is taken that was not asked for', async ({ shared }) => {
   const software = { features: { software: true } }
-  expect(await loadFailure(shared, GOLDEN_MODEL, { strict: true })).toEqual({
+  expect(await loadFailure(shared, GOLDEN_MODEL, { backend: 'webgpu', strict: true })).toEqual({
     code: 'no-adapter', message: expect.stringMatching(/swiftshader.*strict/i)
   })
-  expect(await loadFailure(shared, GOLDEN_MODEL, { strict: true, gpu: software })).toEqual({
+  expect(await loadFailure(shared, GOLDEN_MODEL, { backend: 'webgpu', strict: true, gpu: software })).toEqual({
     code: 'bad-option', message: expect.stringMatching(/template.*`bitnet`/)
   })
-  const asked = { strict: true, gpu: software, template: 'builtin' }
+  const asked: LoadOptions = { backend: 'webgpu', strict: true, gpu: software, template: 'builtin' }
   expect((await load(shared, asked, GOLDEN_MODEL)).template).toBe('builtin: bitnet')
 })
 

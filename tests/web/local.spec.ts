@@ -9,6 +9,8 @@ import {
 import { spreadModel } from './models.mjs'
 import type { Page } from '@playwright/test'
 
+test.use({ backend: 'cpu' })
+
 const bytesOf = (url: string) => `new Uint8Array(await (await fetch('${url}')).arrayBuffer())`
 
 /** Chooses a file on the disk, as a visitor does, as `window.file`. */
@@ -44,8 +46,8 @@ test('an array that is detached while it is read is an error, now and when the G
     const codes = []
     const other = bytes.slice()
     const detach = () => { if (other.byteLength) structuredClone(other, { transfer: [other] }) }
-    codes.push(await BitNet.load(other, { worker: false, onProgress: detach }).then(() => 'none', error => error.code))
-    const model = await BitNet.load(bytes, { worker: false })
+    codes.push(await BitNet.load(other, { backend: 'webgpu', worker: false, onProgress: detach }).then(() => 'none', error => error.code))
+    const model = await BitNet.load(bytes, { backend: 'webgpu', worker: false })
     structuredClone(bytes, { transfer: [bytes] })
     const lost = model.lost
     devices.at(-1)!.destroy()

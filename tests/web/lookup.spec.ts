@@ -3,6 +3,8 @@ import { lookups } from '../../scripts/bench/page.mjs'
 import { lookupGain } from '../../scripts/bench/table.mjs'
 import { expect, load, RANDOM_MODEL, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 test('a text that repeats itself takes fewer steps, and stays the same', async ({ shared }) => {
   await load(shared, {}, RANDOM_MODEL)
   const [plain, found] = await shared.evaluate(async () => {

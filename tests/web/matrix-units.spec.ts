@@ -70,7 +70,7 @@ const load = async ({ adapter, feature, memory, config, shaders: { real, emulate
   }
   const { matrixUnits } = adapter
   const gpu = { features: { software: false, packedDot: true, matrixUnits } }
-  const { info } = await window.tritloom.BitNet.load(model, { worker: false, cache: 'off', gpu })
+  const { info } = await window.tritloom.BitNet.load(model, { backend: 'webgpu', worker: false, cache: 'off', gpu })
   return { asked, products: info.kernels.filter(kernel => kernel.startsWith('gemm_i2s')) }
 }
 

@@ -50,7 +50,7 @@ test('memory that runs out is an error that names what was needed, and all of it
         devices.push(device)
         return device
       }
-      const load = (context: number) => BitNet.load('/endless.gguf', { context, worker, cache: 'off' })
+      const load = (context: number) => BitNet.load('/endless.gguf', { backend: 'webgpu', context, worker, cache: 'off' })
       const errors = []
       for (let n = 0; n < 3; n++) errors.push(await load(4 << 20).then(() => 'none', ({ code, message }) => `${code}: ${message}`))
       // A device gives its buffers back when it is destroyed.

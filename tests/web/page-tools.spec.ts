@@ -156,7 +156,7 @@ test('can be used without seeing or a mouse, on narrow and wide screens, light a
 // Over ten seconds: two devices compile the kernels and compute the prompt.
 test('after a loss of the GPU a request says so, and the next brings the model back', async ({ page }) => {
   await makeLosable(page.context())
-  await page.goto('/tools/')
+  await page.goto('/tools/?backend=webgpu')
   await ready(page)
   await known(page, 'add_item').uncheck()
   await choice(page).selectOption('auto')

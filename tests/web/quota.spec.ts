@@ -8,6 +8,8 @@ import {
   sent, SIZE, storedModels, test
 } from './harness'
 
+test.use({ backend: 'cpu' })
+
 /** In the page's own thread, where its disk is. */
 const HERE = { worker: false }
 
@@ -113,7 +115,7 @@ test('a model in use does not give way: in the worker of another tab, or in this
   const [a, b, c, d, e] = await Promise.all([1, 2, 3, 4, 5].map(() => another(shared)))
   await load(shared, HERE, a!.path)
   await setDisk(shared, { size: SIZE + MIB })
-  const other = await open(browser, shared.context())
+  const other = await open(browser, shared.context(), 'cpu')
   await load(other.page, { cache: 'only' }, a!.path)
   expect((await loadReporting(shared, b!.path, HERE)).kinds).toEqual(['not-stored'])
   expect(await urls(shared)).toEqual([a!.url])

@@ -35,7 +35,7 @@ const OPTIONS = [
 ]
 const LOAD_OPTIONS = [
   'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
-  'gpu', 'signal', 'onProgress', 'no such option'
+  'gpu', 'backend', 'threads', 'signal', 'onProgress', 'no such option'
 ]
 const REQUEST = [
   'model', 'messages', 'max_completion_tokens', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed',

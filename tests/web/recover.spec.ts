@@ -31,7 +31,7 @@ const prepare = (page: Page, where: Where) => page.evaluate(async where => {
     }
   }
   const thread = () => where === 'this thread' ? false : where === 'a worker' ? true : new Worker(script(url), { type: 'module' })
-  window.loadThere = (source, options) => window.tritloom.BitNet.load(source as string, { ...options, worker: thread() })
+  window.loadThere = (source, options) => window.tritloom.BitNet.load(source as string, { backend: 'webgpu', ...options, worker: thread() })
   const channel = new BroadcastChannel('gpu')
   window.gpu = what => new Promise(resolve => {
     channel.onmessage = () => resolve()
@@ -292,7 +292,7 @@ test("the death of the browser's GPU process is a loss like any other", async ({
     await page.goto('/tests/web/harness.html')
     await page.waitForFunction(() => window.tritloom)
     const answer = (ids: number[], maxTokens: number) => page.evaluate(async ([url, ids, maxTokens]) => {
-      window.model ??= await window.tritloom.BitNet.load(url)
+      window.model ??= await window.tritloom.BitNet.load(url, { backend: 'webgpu' })
       const lost = window.model.lost
       const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
       return generation.text().catch(async error => `${error.code}, ${(await lost).reason}, ${error.message}`)
@@ -312,7 +312,7 @@ test("the death of the browser's GPU process is a loss like any other", async ({
 
 test('a page that is frozen and shown again goes on', async ({ harness }) => {
   const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
-  await harness.evaluate(async url => { window.model = await window.tritloom.BitNet.load(url) }, MODEL)
+  await harness.evaluate(async url => { window.model = await window.tritloom.BitNet.load(url, { backend: 'webgpu' }) }, MODEL)
   await harness.evaluate(([ids, maxTokens]) => {
     const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
     Object.assign(window, { generation, seen: [] })

@@ -8,6 +8,8 @@ import {
 } from './harness'
 import { spreadModel, WIDE_SIZE } from './models.mjs'
 
+test.use({ backend: 'cpu' })
+
 /** The bytes that a held server has sent. */
 const HALF = 5 * MIB
 
@@ -59,7 +61,7 @@ for (const [what, end] of Object.entries({
   'the page crashed': async (page: Page) => { await page.goto('chrome://crash').catch(() => {}) }
 })) {
   test(`after ${what}, only what is missing is fetched`, async ({ shared, browser }) => {
-    const first = await open(browser, shared.context())
+    const first = await open(browser, shared.context(), 'cpu')
     const { path, url, rewrite, requests } = await scripted(shared, heldHalfway())
     void first.page.evaluate(path => { void window.load(path) }, path)
     // As in `breakOff`.

@@ -74,7 +74,7 @@ test('the first answers after a load find all that they need: the KV cache grows
 test('models that were disposed of leave nothing behind in the memory of the crate', async ({ shared: page }) => {
   const loads = (count: number) => page.evaluate(async ([url, count]) => {
     for (let n = 0; n < count; n++) {
-      const model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
+      const model = await window.tritloom.BitNet.load(url, { backend: 'webgpu', worker: false, context: 64 })
       // The answer is complete before what it left to do is done: the KV cache grows.
       await model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 1 }).text()
       await model.logits(Uint32Array.of(1))
@@ -89,7 +89,7 @@ test('models that were disposed of leave nothing behind in the memory of the cra
 
 test('the result of a call is not held on to, in this thread', async ({ harness: page }) => {
   const logits = await page.evaluateHandle(async url => {
-    const model = await window.tritloom.BitNet.load(url, { worker: false })
+    const model = await window.tritloom.BitNet.load(url, { backend: 'webgpu', worker: false })
     const given = []
     for (let n = 0; n < 4; n++) given.push(new WeakRef(await model.logits(Uint32Array.of(1))))
     Object.assign(window, { model })

@@ -7,6 +7,8 @@ import {
 } from './harness'
 import { spreadModel } from './models.mjs'
 
+test.use({ backend: 'cpu' })
+
 declare global {
   interface Window {
     /** The threads of the disk: see `changeDisk`. */
@@ -539,7 +541,7 @@ test('a tab that looks for a model while another stores it does it no harm', asy
   await harness.evaluate(async path => {
     window.model = await window.tritloom.BitNet.load(path, { worker: false })
   }, path)
-  const second = await open(browser, harness.context())
+  const second = await open(browser, harness.context(), 'cpu')
   // It has read how large the file is, and goes on when all has been stored.
   await second.page.evaluate(path => {
     const getFile = FileSystemFileHandle.prototype.getFile
@@ -568,7 +570,7 @@ test('a tab that looks for a model while another stores it does it no harm', asy
 // Ten seconds: it sends 100 MB, to fill every buffer between the server and the disk.
 test('a page that closes before a model is stored loses only what was not; no more than 10 MiB wait', async ({ harness, browser }) => {
   const size = 100 * MIB
-  const first = await open(browser, harness.context())
+  const first = await open(browser, harness.context(), 'cpu')
   await holdDisk(first.page)
   const { path, rewrite, requests } = await scripted(harness, { always: { size } })
   await first.page.evaluate(async path => {

@@ -4,6 +4,8 @@ import type { Page } from '@playwright/test'
 import type * as tritloom from '../../pkg/index.js'
 import { expect, failure, GOLDEN_MODEL, load, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 const DAY = 'Mia wanted to go to the beach, but it was raining. Her brother Ben built a big fort with pillows. '
 
 /** A text's summary, its statistics, and what was reported meanwhile. */

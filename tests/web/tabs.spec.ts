@@ -5,6 +5,8 @@ import {
   SIZE, storedModels, test, untilWaiting
 } from './harness'
 
+test.use({ backend: 'cpu' })
+
 /**
  * As `heldHalfway`, and the second half takes a second, in which the other tab sees the progress.
  */
@@ -18,7 +20,7 @@ const untilStored = (page: Page, bytes: number) =>
   expect.poll(async () => (await storedModels(page))[0]?.bytes ?? 0, { intervals: [50] }).toBeGreaterThan(bytes)
 
 test('two tabs download once: the second follows the first, then loads its copy', async ({ shared, browser }) => {
-  const other = await open(browser, shared.context())
+  const other = await open(browser, shared.context(), 'cpu')
   const { path, url, release, requests } = await scripted(shared, SLOW_HALF)
   const first = loadReporting(shared, path)
   await untilStored(shared, 0)
@@ -41,7 +43,7 @@ test('two tabs download once: the second follows the first, then loads its copy'
 })
 
 test('when the tab that downloads dies, the one that waits goes on', async ({ shared, browser }) => {
-  const dying = await open(browser, shared.context())
+  const dying = await open(browser, shared.context(), 'cpu')
   const { path, release, requests } = await scripted(shared, heldHalfway())
   void dying.page.evaluate(path => { void window.load(path) }, path)
   await untilStored(shared, 2 * MIB)

@@ -2,6 +2,8 @@
 // says the same whatever it is asked: see tests/data/thinking/make.py.
 import { expect, failure, GOLDEN_MODEL, load, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 const MODEL = '/tests/data/thinking/thinking.gguf'
 const REASONING = 'Is it cold? In summer no.'
 const ANSWER = 'It is warm today!'

@@ -1,6 +1,8 @@
 // The browser's part of the tokenizer: the option, and Unicode's normal form.
 import { expect, load, loadFailure, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 test('an unknown pre-tokenizer is refused by name, unless the closest one is asked for', async ({ shared: page }) => {
   for (const options of [{}, { tokenizer: 'strict' as const }]) {
     expect(await loadFailure(page, '/unknown.gguf', options)).toEqual({

@@ -2,6 +2,8 @@
 // are tested in tests/grammar/calls.rs and tests/chat/tools.rs, answers with them in tests/session/tools.rs.
 import { expect, GOLDEN_MODEL, load, test } from './harness'
 
+test.use({ backend: 'cpu' })
+
 const TOOL = {
   name: 'lookup',
   description: 'Looks up a word.',

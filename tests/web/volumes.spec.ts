@@ -7,6 +7,8 @@ import {
 } from './harness'
 import { volumes } from './models.mjs'
 
+test.use({ backend: 'cpu' })
+
 const volume = (number: number, name = 'spread') => `/volumes/${name}-0000${number}-of-00003.gguf`
 const FIRST = volume(1)
 const SIZES = volumes(3).map(bytes => bytes.length)

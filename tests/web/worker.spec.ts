@@ -1,7 +1,9 @@
 // Workers: the package's own, the caller's, of another origin, of another release; and how they
 // end.
-import { expect, failure, GOLDEN_MODEL, RANDOM_MODEL, test } from './harness'
+import { expect, failure, GOLDEN_MODEL, load, RANDOM_MODEL, test } from './harness'
 import { PORT } from './ports'
+
+test.use({ backend: 'cpu' })
 
 test("a caller's own worker, for one model after the other", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
@@ -110,7 +112,7 @@ test('the package from another origin: a thread for storage that does not load i
   expect(stored).toMatchObject([{ complete: true }])
 })
 
-test('in a page without https, a load says what is missing', async ({ page, context }) => {
+test('in a page without https, a load says what is missing, and the CPU computes', async ({ page, context }) => {
   await context.route('http://insecure.test/**', async route => {
     const { pathname } = new URL(route.request().url())
     await route.fulfill({ response: await route.fetch({ url: `http://localhost:${PORT}${pathname}` }) })
@@ -118,8 +120,9 @@ test('in a page without https, a load says what is missing', async ({ page, cont
   await page.goto('http://insecure.test/tests/web/harness.html')
   await page.waitForFunction(() => window.tritloom)
   for (const worker of [true, false]) {
-    const found = await failure(page, `await BitNet.load('${RANDOM_MODEL}', { worker: ${worker} })`)
+    const found = await failure(page, `await BitNet.load('${RANDOM_MODEL}', { backend: 'webgpu', worker: ${worker} })`)
     expect(found).toEqual({ code: 'no-webgpu', message: expect.stringContaining('https') })
+    expect((await load(page, { backend: 'auto', worker }, RANDOM_MODEL)).backend).toBe('cpu')
   }
 })
 
@@ -178,7 +181,7 @@ for (const type of ['application/wasm', 'application/octet-stream']) {
     await page.waitForFunction(() => window.tritloom)
     const found = await page.evaluate(async url => {
       const { BitNet } = window.tritloom
-      const model = await BitNet.load(url, { worker: false })
+      const model = await BitNet.load(url, { backend: 'webgpu', worker: false })
       // (module (func (export "f") unreachable)), under an address of its own and without one.
       const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11)
       const address = URL.createObjectURL(new Blob([bytes], { type: 'application/wasm' }))

@@ -1,6 +1,7 @@
 // esbuild does not follow `new URL('…', import.meta.url)`: the workers are entries of their own,
 // beside the others, and the WebAssembly is copied there.
 import { copyFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -19,6 +20,7 @@ await build({
   format: 'esm',
   target: 'es2022'
 })
-for (const name of ['tritloom_bg.wasm', 'grammar.wasm'])
-  copyFileSync(fileURLToPath(import.meta.resolve(`tritloom/${name}`)), `${outdir}/${name}`)
+const ofCpu = ['relaxed', 'simd'].flatMap(name => [`cpu/tritloom-${name}.js`, `cpu/tritloom-${name}.wasm`])
+for (const name of ['tritloom_bg.wasm', 'grammar.wasm', ...ofCpu])
+  copyFileSync(fileURLToPath(import.meta.resolve(`tritloom/${name}`)), `${outdir}/${basename(name)}`)
 copyFileSync('index.html', `${outdir}/index.html`)

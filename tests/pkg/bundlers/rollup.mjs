@@ -1,6 +1,7 @@
 // Rollup does not follow `new URL('…', import.meta.url)`: the workers are entries of their own,
 // beside the others, and the WebAssembly is copied there.
 import { copyFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import resolve from '@rollup/plugin-node-resolve'
 import { rollup } from 'rollup'
@@ -16,6 +17,7 @@ const bundle = await rollup({
   plugins: [resolve()]
 })
 await bundle.write({ dir, format: 'es' })
-for (const name of ['tritloom_bg.wasm', 'grammar.wasm'])
-  copyFileSync(fileURLToPath(import.meta.resolve(`tritloom/${name}`)), `${dir}/${name}`)
+const ofCpu = ['relaxed', 'simd'].flatMap(name => [`cpu/tritloom-${name}.js`, `cpu/tritloom-${name}.wasm`])
+for (const name of ['tritloom_bg.wasm', 'grammar.wasm', ...ofCpu])
+  copyFileSync(fileURLToPath(import.meta.resolve(`tritloom/${name}`)), `${dir}/${basename(name)}`)
 copyFileSync('index.html', `${dir}/index.html`)
