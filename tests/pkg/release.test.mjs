@@ -23,6 +23,9 @@ const run = (command, args) => {
   return { status, stdout, said: `${stdout}\n${stderr}` }
 }
 
+/** Each of the CPU's modules is a script and a module of WebAssembly. */
+const OF_CPU = ['relaxed', 'simd'].flatMap(name => [`cpu/tritloom-${name}.js`, `cpu/tritloom-${name}.wasm`])
+
 /** `npm publish --dry-run` to an address where nothing listens, with `more` options. */
 const dryRun = (...more) => {
   const [command, ...args] = npm()
@@ -43,7 +46,7 @@ test('what would be published: each source compiled, with its types and its map,
     const name = source.replace(/\.ts$/, '')
     return [`${name}.js`, `${name}.js.map`, `${name}.d.ts`]
   })
-  assert.deepEqual(files.map(({ path }) => path).sort(), [...OTHERS, ...compiled].sort())
+  assert.deepEqual(files.map(({ path }) => path).sort(), [...OTHERS, ...OF_CPU, ...compiled].sort())
   // npm then says in the registry which commit and which build the files come from.
   assert.deepEqual(described.publishConfig, { access: 'public', provenance: true })
   assert.match(said, /public access \(dry-run\)/)
@@ -51,7 +54,7 @@ test('what would be published: each source compiled, with its types and its map,
 
 test('every entry has its types and its script, and nothing needs an installed package', () => {
   for (const [entry, target] of Object.entries(described.exports)) {
-    const names = typeof target === 'string' ? [target] : [target.types, target.default]
+    const names = entry.endsWith('*') ? OF_CPU : typeof target === 'string' ? [target] : [target.types, target.default]
     for (const name of names) assert.ok(readFileSync(join(PKG, name)).length > 0, `${entry}: ${name}`)
   }
   for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies']) {

@@ -137,7 +137,7 @@ test("a worker of the package's own that fails is ended, and with it what it has
         super(address, options)
       }
     }
-    window.model = await window.tritloom.BitNet.load(url)
+    window.model = await window.tritloom.BitNet.load(url, { backend: 'webgpu' })
     return window.model.logits(Uint32Array.of(1)).then(() => 'none', error => error.code)
   }, RANDOM_MODEL)
   expect(code).toBe('internal')
