@@ -1,8 +1,6 @@
 // Generating: streams, stopping, order, chats, disposing; in a worker and in this thread alike.
 import { expect, failure, GOLDEN_MODEL, goldens, load, RANDOM_MODEL, test } from './harness'
 
-test.use({ backend: 'cpu' })
-
 const golden = (name: string) => goldens.find(golden => golden.name === name)!
 
 /** The golden model's answers to `Who are you?`, and to `How small?` after its first sentence. */

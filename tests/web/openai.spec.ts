@@ -6,8 +6,6 @@ import { expect, GOLDEN_MODEL, goldens, load, test } from './harness'
 import { giveOpenAI } from './openai'
 import type { Page } from '@playwright/test'
 
-test.use({ backend: 'cpu' })
-
 const WHO = goldens.find(({ name }) => name === 'who')!
 const ONCE = goldens.find(({ name }) => name === 'once')!
 /** The token that ends an answer is no part of it. */
