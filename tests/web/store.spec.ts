@@ -449,7 +449,7 @@ test('a model answers before it is stored; what is left is stored behind it, and
   const { path, url } = await scripted(harness)
   await harness.evaluate(async path => {
     const onProgress = (progress: import('../../pkg/index.js').Progress) => { window.progress = progress }
-    window.model = await window.tritloom.BitNet.load(path, { worker: false, onProgress })
+    window.model = await window.tritloom.BitNet.load(path, { backend: 'cpu', worker: false, onProgress })
   }, path)
   await expectRandomModel(harness)
   const told = () => harness.evaluate(() => window.progress)
