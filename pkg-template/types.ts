@@ -88,14 +88,9 @@ export interface LoadOptions {
    * the note `cpu` says it, and `info.notes` too. A GPU that is a CPU itself counts as none, because the CPU's own code is
    * faster. With `strict`, `auto` is the GPU. `webgpu`: the GPU; rejects with `no-webgpu` or
    * `no-adapter` if there is none. `cpu`: the CPU; rejects with `missing-feature` if the browser's
-   * WebAssembly has no SIMD. Only the code of the one in use is downloaded.
+   * WebAssembly has no SIMD. Only the WebAssembly of the one in use is downloaded.
    */
   backend?: 'auto' | 'webgpu' | 'cpu'
-  /**
-   * The most threads that compute on the CPU. At least 1; default: as many as there are processors. The
-   * text does not depend on it.
-   */
-  threads?: number
   /**
    * How the GPU holds keys and values. `f16` (default). `f32`: in twice the memory, without
    * rounding. `int8`: in half the memory, so that a context may be twice as long. Each head of a

@@ -1,36 +1,37 @@
 // Chooses what computes a model, before a module of WebAssembly is fetched.
-import { described, webgpu } from '../crate/adapter.js'
+import { adapterOrWhy, described } from '../crate/adapter.js'
 import { onGpu } from '../crate/wasm.js'
 import { fetched } from '../error.js'
-import type { LoadOptions } from '../types.js'
-import type { Choosing, Chosen } from './modules.js'
+import type { BitNetError } from '../error.js'
+import type { ErrorCode, LoadOptions } from '../types.js'
+import type { Chosen, Lack } from './modules.js'
+
+/** The options that concern the choice. The crate does not know the first one. */
+type Choosing = Pick<LoadOptions, 'backend' | 'strict' | 'gpu'>
+
+/** The codes of a GPU that turns out to be missing when it is opened. */
+const LACKS: ErrorCode[] = ['no-webgpu', 'no-adapter', 'missing-feature']
 
 /** Chooses the GPU, or the CPU: its scripts are fetched only then. Rejects as `BitNet.load` does. */
-export async function chosen({ backend = 'auto', threads, strict, gpu }: Choosing): Promise<Chosen> {
-  if (threads === undefined && ['auto', 'webgpu'].includes(backend)) {
-    // With `strict`, a GPU that is missing is an error of the GPU's module.
-    const why = backend === 'webgpu' || strict === true ? undefined : await missing(gpu)
-    if (why === undefined) return { crate: onGpu, notes: [] }
-    return (await cpu()).onCpu(why)
-  }
-  return (await cpu()).checked({ backend, threads, strict, gpu }, missing)
+export async function chosen({ backend = 'auto', strict, gpu }: Choosing): Promise<Chosen> {
+  if (backend !== 'auto' && backend !== 'webgpu') return (await cpu()).checked(backend, strict)
+  // With `strict`, a GPU that is missing is an error of the GPU's module.
+  if (backend === 'webgpu' || strict === true) return { crate: onGpu, notes: [] }
+  const lack = await missing(gpu)
+  if (lack) return (await cpu()).onCpu({ lack })
+  const instead = async ({ code, message }: BitNetError) =>
+    LACKS.includes(code) ? (await cpu()).onCpu({ lack: { why: message } }) : undefined
+  return { crate: onGpu, notes: [], instead }
 }
 
 const cpu = () => fetched(() => import('./modules.js'))
 
 /** The reason why there is no GPU; `undefined` if there is one. */
-async function missing(wishes: LoadOptions['gpu']): Promise<string | undefined> {
-  const gpu = webgpu()
-  if (!gpu) return 'the browser has no WebGPU'
-  try {
-    const powerPreference = wishes?.powerPreference ?? 'high-performance'
-    const adapter = await gpu.requestAdapter({ powerPreference })
-    if (!adapter) return 'the browser has no GPU adapter'
-    const { name, software } = described(adapter)
-    // Shaders on a CPU are far slower than the CPU's own code.
-    return software && wishes?.features?.software === undefined ? `the GPU is a CPU (${name})` : undefined
-  } catch {
-    // A wish is wrong, or the GPU fails: the GPU's module has an error for that.
-    return undefined
-  }
+async function missing(wishes: LoadOptions['gpu']): Promise<Lack | undefined> {
+  const adapter = await adapterOrWhy(wishes?.powerPreference)
+  if (typeof adapter === 'string') return { why: adapter }
+  const { name, software } = described(adapter)
+  // Shaders on a CPU are far slower than the CPU's own code.
+  if (!software || wishes?.features?.software !== undefined) return
+  return { why: `the GPU is a CPU (${name})`, isSlow: true }
 }

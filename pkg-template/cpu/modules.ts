@@ -6,13 +6,9 @@ import type { Crate } from '../crate/wasm.js'
 import { BitNetError, fetched } from '../error.js'
 import { Disk } from '../threads/disk.js'
 import { FetchThreads } from '../threads/fetching.js'
-import type { LoadOptions } from '../types.js'
 import { pause } from './pause.js'
 import { NO_SIMD, runnable } from './probes.js'
 import type { Name } from './probes.js'
-
-/** The options that concern the choice. The crate does not know the first two. */
-export type Choosing = Pick<LoadOptions, 'backend' | 'threads' | 'strict' | 'gpu'>
 
 /** What computes. */
 export interface Chosen {
@@ -21,6 +17,15 @@ export interface Chosen {
   why?: string
   /** Sentences for people on how it computes. */
   notes: string[]
+  /** What computes after this failure, if there is something. */
+  instead?(failure: BitNetError): Promise<Chosen | undefined>
+}
+
+/** Why there is no GPU. */
+export interface Lack {
+  why: string
+  /** Whether there is one after all, which is only slower than the CPU's own code. */
+  isSlow?: boolean
 }
 
 /** The script of a module. `provide` gives it what it would import. */
@@ -71,36 +76,29 @@ const broken = (error: unknown): string | undefined => {
   return isBroken ? cause.message : undefined
 }
 
-/** The CPU. `why` says why there is no GPU, if that is the reason. */
-export async function onCpu(why?: string): Promise<Chosen> {
-  const notes = why === undefined ? [] : [`the CPU computes: ${why}`]
-  for (const name of runnable()) {
+/** The CPU, by the fastest module that runs here. With `strict`, a module that should run but does not is an error. */
+export async function onCpu({ lack, strict }: { lack?: Lack, strict?: boolean }): Promise<Chosen> {
+  const notes = lack ? [`the CPU computes: ${lack.why}`] : []
+  const names = runnable()
+  if (names.length === 0 && lack?.isSlow) return { crate: onGpu, notes: [] }
+  let failure = new BitNetError('missing-feature', [...notes, NO_SIMD].join('; '))
+  for (const name of names) {
     const crate = await crateOf(name)
     try {
       await ready(crate, `tritloom-${name}.wasm`)
-      return why === undefined ? { crate, notes } : { crate, why, notes }
+      return { crate, notes, ...(lack && { why: lack.why }) }
     } catch (error) {
       const fault = broken(error)
-      if (fault === undefined) throw error
+      if (fault === undefined || strict === true) throw error
+      failure = error as BitNetError
       notes.push(`the module ${name} does not run here: ${fault}`)
     }
   }
-  const lack = notes.length > (why === undefined ? 0 : 1) ? notes : [...notes, NO_SIMD]
-  throw new BitNetError('missing-feature', lack.join('; '))
+  throw failure
 }
 
-/** The choice by options that are not checked yet. `missing` says why there is no GPU. */
-export async function checked(
-  { backend = 'auto', threads, strict, gpu }: Choosing,
-  missing: (gpu: Choosing['gpu']) => Promise<string | undefined>
-): Promise<Chosen> {
-  if (!['auto', 'webgpu', 'cpu'].includes(backend)) {
-    throw badOption('backend', `must be 'auto', 'webgpu' or 'cpu'`)
-  }
-  if (threads !== undefined && !(Number.isInteger(threads) && threads > 0 && threads < 2 ** 32)) {
-    throw badOption('threads', 'must be an integer from 1 to 4294967295')
-  }
-  if (backend === 'cpu') return onCpu()
-  const why = backend === 'webgpu' || strict === true ? undefined : await missing(gpu)
-  return why === undefined ? { crate: onGpu, notes: [] } : onCpu(why)
+/** The back end of an option that is not checked yet, and that is not the GPU. */
+export function checked(backend: unknown, strict?: boolean): Promise<Chosen> {
+  if (backend !== 'cpu') throw badOption('backend', `must be 'auto', 'webgpu' or 'cpu'`)
+  return onCpu({ ...(strict !== undefined && { strict }) })
 }

@@ -18,10 +18,12 @@ const PROBES: Record<Name, number[]> = {
 
 /** The modules that can run here, the fastest first. */
 export const runnable = (): Name[] =>
-  NAMES.filter(name => WebAssembly.validate(Uint8Array.from([...BEGINNING, ...PROBES[name]])))
+  // Some browsers have no WebAssembly at all in their safest mode.
+  typeof WebAssembly === 'undefined' ? [] : NAMES.filter(name =>
+    WebAssembly.validate(Uint8Array.from([...BEGINNING, ...PROBES[name]])))
 
 /** The reason why none can. */
-export const NO_SIMD = 'the browser’s WebAssembly has no SIMD, which the CPU needs'
+export const NO_SIMD = 'the browser has no WebAssembly with SIMD, which the CPU needs'
 
 /**
  * A module with the inner loop of a product with ternary weights: its `run` multiplies so many bytes of its memory,

@@ -30,15 +30,40 @@ interface AdapterInfo {
 }
 
 /** `navigator.gpu`. */
-export interface Gpu {
+interface Gpu {
   requestAdapter(options?: object): Promise<Adapter | null>
 }
 
 /** The names of adapters that are CPUs. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i
 
-/** The browser's WebGPU; `undefined` if it has none. */
-export const webgpu = (): Gpu | undefined => (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
+/** Milliseconds after which a GPU that does not answer counts as none. */
+const PATIENCE = 10_000
+
+/** The adapter, or the reason why there is none. */
+export async function adapterOrWhy(
+  powerPreference = 'high-performance', patience = PATIENCE
+): Promise<Adapter | string> {
+  const gpu = (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
+  if (!gpu) {
+    return globalThis.isSecureContext
+      ? 'this browser has no WebGPU; use a current Chrome, Edge, Safari or Firefox'
+      : 'WebGPU needs a secure page: https or localhost'
+  }
+  let timer
+  const late = new Promise<string>(resolve => {
+    timer = setTimeout(() => resolve('this browser’s WebGPU does not answer'), patience)
+  })
+  try {
+    const adapter = await Promise.race([gpu.requestAdapter({ powerPreference }), late])
+    return adapter ?? 'this browser has WebGPU but no GPU adapter for it'
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error
+    return `this browser’s WebGPU gives no GPU adapter: ${why}`
+  } finally {
+    clearTimeout(timer)
+  }
+}
 
 /** The adapter as it calls itself, and whether it is a CPU. */
 export function described(adapter: Adapter): { name: string, software: boolean } {

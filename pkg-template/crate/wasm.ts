@@ -38,6 +38,10 @@ export function watch(listener: (error: BitNetError) => void): () => void {
 }
 
 async function start(crate: Crate, file: string): Promise<void> {
+  if (typeof WebAssembly === 'undefined') {
+    loading.delete(crate)
+    throw new BitNetError('missing-feature', 'the browser has no WebAssembly, or does not allow it')
+  }
   try {
     await crate.init()
   } catch (cause) {

@@ -2,7 +2,7 @@
 // downloads the compiled crate. Fetched when it is asked.
 import { isBrowser, NO_BROWSER } from './browser.js'
 import { badOption, checkOptions } from '../check.js'
-import { described, webgpu } from '../crate/adapter.js'
+import { adapterOrWhy, described } from '../crate/adapter.js'
 import type { Adapter } from '../crate/adapter.js'
 import { bytesPerSecond, NO_SIMD, runnable } from '../cpu/probes.js'
 import type { Availability, AvailabilityOptions, BackendAvailability } from '../types.js'
@@ -11,10 +11,11 @@ import type { Availability, AvailabilityOptions, BackendAvailability } from '../
 export async function availability(options: AvailabilityOptions = {}): Promise<Availability> {
   checkOptions(options, ['bytes'])
   const { bytes } = options
-  if (bytes !== undefined && !(Number.isFinite(bytes) && bytes > 0)) {
-    throw badOption('bytes', 'must be a number above 0')
+  if (bytes !== undefined && !(Number.isFinite(bytes) && bytes >= 1)) {
+    throw badOption('bytes', 'must be a number of at least 1')
   }
-  const adapter = await adapterOrWhy()
+  // Deno has WebGPU, but no storage and no page.
+  const adapter = isBrowser() ? await adapterOrWhy() : NO_BROWSER
   const isThere = typeof adapter !== 'string'
   const gpu = isThere ? await usable(bytes, () => rateOf(adapter)) : { available: false, reason: adapter }
   const cpu = await ofCpu(bytes)
@@ -30,27 +31,6 @@ export async function availability(options: AvailabilityOptions = {}): Promise<A
     limits: isThere ? numbers(adapter.limits) : {},
     software
   }
-}
-
-/** The adapter, or the reason why there is none. */
-async function adapterOrWhy(): Promise<Adapter | string> {
-  const gpu = webgpu()
-  // Deno has WebGPU, but no storage and no page.
-  if (!gpu || !isBrowser()) return whyNoGpu()
-  try {
-    const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
-    return adapter ?? 'this browser has WebGPU but no GPU adapter for it'
-  } catch (error) {
-    const why = error instanceof Error ? error.message : error
-    return `the browser gives no GPU adapter: ${why}`
-  }
-}
-
-function whyNoGpu(): string {
-  if (!isBrowser()) return NO_BROWSER
-  return globalThis.isSecureContext
-    ? 'this browser has no WebGPU; use a current Chrome, Edge, Safari or Firefox'
-    : 'WebGPU needs a secure page: https or localhost'
 }
 
 async function ofCpu(bytes: number | undefined): Promise<BackendAvailability> {
@@ -92,7 +72,8 @@ async function rateOf(adapter: Adapter): Promise<number> {
       await device.queue.onSubmittedWorkDone()
       took = Math.min(took, performance.now() - start)
     }
-    return SHARE * 2 * COPIES * COPIED / took * 1000
+    // Some browsers count whole milliseconds only.
+    return SHARE * 2 * COPIES * COPIED / Math.max(took, 0.1) * 1000
   } finally {
     device.destroy()
   }

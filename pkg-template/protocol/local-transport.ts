@@ -1,6 +1,6 @@
 // A model in this thread. Calls go by name to the compiled crate. A worker runs one of these too.
 import { internalError } from './messages.js'
-import type { BitNetError } from '../error.js'
+import { BitNetError } from '../error.js'
 import type {
   Methods, ModelMethod, PortableRequest, PortableSource, Streaming, Transport
 } from './messages.js'
@@ -33,29 +33,38 @@ export class LocalTransport implements Transport {
   #unwatch = watch(this.#end)
 
   load(
-    source: PortableSource, { backend, threads, ...options }: Methods['load']['args'][1],
+    source: PortableSource, { backend, ...options }: Methods['load']['args'][1],
     { onItem, signal }: Streaming<'load'>
   ): Promise<ModelInfo> {
     return this.#run(async () => {
       const { strict, gpu } = options
-      const { crate, why, notes } = await chosen({ backend, threads, strict, gpu })
-      await ready(crate)
-      if (this.#closed) throw this.#closed
+      let how = await chosen({ backend, strict, gpu })
       const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
       let isLoaded = false
       // The page is called when the crate has returned. Otherwise an error of the page would have
       // the crate in its stack, and would count as a crash.
       const onProgress = (progress: Progress) => {
         const report = isLoaded ? this.onStoring : onItem
-        if (why !== undefined) progress.notes.unshift({ kind: 'cpu', why })
+        if (how.why !== undefined) progress.notes.unshift({ kind: 'cpu', why: how.why })
         queueMicrotask(() => report?.(progress))
       }
-      const model = await crate.WasmModel.load(received(source), options, onProgress, onLost, signal)
+      let model: WasmModel | undefined
+      while (!model) {
+        try {
+          await ready(how.crate)
+          if (this.#closed) throw this.#closed
+          model = await how.crate.WasmModel.load(received(source), options, onProgress, onLost, signal)
+        } catch (error) {
+          const instead = error instanceof BitNetError ? await how.instead?.(error) : undefined
+          if (!instead) throw error
+          how = instead
+        }
+      }
       isLoaded = true
       if (this.#closed) model.dispose()
       else this.#model = model
       const info = model.info()
-      info.notes.unshift(...notes)
+      info.notes.unshift(...how.notes)
       return info
     })
   }

@@ -7,7 +7,7 @@ use super::forward::{Buffers, Cpu};
 use super::machine::InstructionSet;
 use super::pool::Pool;
 use super::trial;
-use super::weights::Loader;
+use super::weights::{Loader, weight_bytes};
 use crate::compute::{Compute, EngineOptions, LmHead, Opening, Progress};
 use crate::error::{Error, Result};
 use crate::host::{Host, HostTraits};
@@ -16,6 +16,9 @@ use crate::source::{Reader, Source};
 
 /// Bytes of KV cache that are taken by default. A caller who wants a larger context asks for it.
 const MAX_CACHE: u64 = 1 << 30;
+
+/// Tokens below which the default context is not cut for lack of memory.
+const LEAST_CONTEXT: usize = 256;
 
 /// The most threads.
 const MAX_THREADS: usize = 1024;
@@ -62,13 +65,14 @@ impl Opening for OnCpu {
     ) -> Result<Box<dyn Compute>> {
         check_shape(&config)?;
         let shape = CacheShape::new(&config, options.kv);
-        let n_ctx = options.context_within(config.n_ctx)?.unwrap_or_else(|| {
-            // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
-            let position = 2 * config.n_layer as u64 * shape.row_bytes() as u64;
-            config.n_ctx.min((MAX_CACHE / position).max(1) as usize)
-        });
+        let asked = options.context_within(config.n_ctx)?;
+        let beside = weight_bytes(&config, table) + step_bytes(&config);
         // The cache comes first, because a model without room for it is not worth reading.
-        let cache = Cache::new(shape, config.n_layer, n_ctx)?;
+        let (cache, n_ctx) = with_cache(&config, shape, asked, beside)?;
+        let by_default = default_context(&config, shape);
+        let shorter = (asked.is_none() && n_ctx < by_default).then(|| {
+            format!("the context has {n_ctx} tokens, because memory does not hold {by_default}")
+        });
         let available = InstructionSet::available();
         let sets = match opened.instructions {
             Some(set) => vec![set],
@@ -93,7 +97,7 @@ impl Opening for OnCpu {
         });
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cpu = Cpu {
-            notes: opened.note.into_iter().chain(notes).chain(of_head).collect(),
+            notes: opened.note.into_iter().chain(notes).chain(of_head).chain(shorter).collect(),
             kernels,
             weights,
             cache,
@@ -112,6 +116,71 @@ impl Opening for OnCpu {
         });
         Ok(Box::new(Host::new(cpu, n_ctx, traits)))
     }
+}
+
+/// The tokens of context, if none are asked for and there is enough memory.
+fn default_context(config: &Config, shape: CacheShape) -> usize {
+    // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
+    let position = 2 * config.n_layer as u64 * shape.row_bytes() as u64;
+    config.n_ctx.min((MAX_CACHE / position).max(1) as usize)
+}
+
+/// A KV cache that leaves memory for `beside` further bytes, and its tokens of context. Unless a
+/// context is asked for, it becomes shorter until there is the memory.
+///
+/// Errors: `out-of-memory`.
+fn with_cache(
+    config: &Config,
+    shape: CacheShape,
+    asked: Option<usize>,
+    beside: u64,
+) -> Result<(Cache, usize)> {
+    let mut n_ctx = asked.unwrap_or_else(|| default_context(config, shape));
+    loop {
+        // The room is given back, but in WebAssembly memory that has grown never shrinks.
+        let room = Room::new(beside)?;
+        let cache = Cache::new(shape, config.n_layer, n_ctx);
+        drop(room);
+        match cache {
+            Err(_) if asked.is_none() && n_ctx > LEAST_CONTEXT => {
+                n_ctx = (n_ctx / 2).max(LEAST_CONTEXT);
+            }
+            cache => return Ok((cache?, n_ctx)),
+        }
+    }
+}
+
+/// Memory that is held for later.
+struct Room(#[allow(dead_code, reason = "it is only held")] Vec<Vec<u8>>);
+
+impl Room {
+    /// In pieces, because one could not be larger than half the addresses.
+    const PIECE: u64 = 64 << 20;
+
+    /// Errors: `out-of-memory`.
+    fn new(bytes: u64) -> Result<Self> {
+        let mut pieces = Vec::new();
+        for at in (0..bytes).step_by(Self::PIECE as usize) {
+            let mut piece = Vec::new();
+            let len = (bytes - at).min(Self::PIECE) as usize;
+            piece.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
+                what: "the model's weights".into(),
+                needed: bytes,
+                granted: at,
+            })?;
+            pieces.push(piece);
+        }
+        Ok(Self(pieces))
+    }
+}
+
+/// Bytes of the values of the largest pass. A call must not run out of memory, so a load makes sure
+/// that there is so much of it.
+fn step_bytes(config: &Config) -> u64 {
+    let widest = 8 * (config.n_embd + config.n_embd_q()) + 4 * config.n_ff;
+    // The logits of a pass are there as products, as logits, and adjusted.
+    let of_token = 4 * widest as u64 + 3 * 4 * config.n_vocab as u64;
+    CHUNK.max(PASS) as u64 * of_token
 }
 
 #[cfg(not(target_arch = "wasm32"))]

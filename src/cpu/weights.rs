@@ -234,12 +234,22 @@ fn kept_rows(weight: &Weight, config: &Config) -> usize {
     }
 }
 
+/// Bytes of a matrix that are kept.
+fn kept_bytes(weight: &Weight, config: &Config) -> u64 {
+    weight.tensor.len / weight.rows() as u64 * kept_rows(weight, config) as u64
+}
+
+/// Bytes of all tensors of `table` that are kept.
+pub(super) fn weight_bytes(config: &Config, table: &[Weight]) -> u64 {
+    table.iter().map(|weight| kept_bytes(weight, config)).sum()
+}
+
 /// Empty memory with room for the codes of a matrix.
 ///
 /// Errors: `out-of-memory`.
 fn reserve(weight: &Weight, config: &Config) -> Result<Vec<u8>> {
     let name = &weight.tensor.name;
-    let needed = weight.tensor.len / weight.rows() as u64 * kept_rows(weight, config) as u64;
+    let needed = kept_bytes(weight, config);
     let mut bytes = Vec::new();
     let room = usize::try_from(needed).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
     let lacks = || Error::OutOfMemory { what: format!("tensor `{name}`"), needed, granted: 0 };

@@ -75,6 +75,9 @@ impl Session {
         }
         let engine = O::load(opened, config, &table, reader, &held, progress).await?;
         let (about, traits) = (engine.about(), engine.traits());
+        if let (true, Some(note)) = (options.strict, about.notes.first()) {
+            return Err(Error::MissingFeature(format!("with `strict`, nothing else is taken: {note}")));
+        }
         let n_ctx = traits.n_ctx;
         let chunks = match deterministic {
             true => Chunks::fixed(traits.chunk),

@@ -38,6 +38,8 @@ pub(super) async fn open(
     } else if let Some(bytes) = source.dyn_ref::<Uint8Array>() {
         local(&opening, ArraySource::new(bytes.clone())).await
     } else if let Some(stream) = source.dyn_ref::<ReadableStream>() {
+        // If there is no GPU, another back end can read the stream.
+        opening.opened().await?;
         // Checking the model's header needs the file's length, and a stream does not tell it.
         reporter.begin(Phase::Download, (0, 0), STREAM_SHARE);
         let blob = stream::collect(stream, reporter).await?;

@@ -35,6 +35,13 @@ impl<'a> Opening<'a> {
         Ok(Self { options, reporter, backend, behind: RefCell::default() })
     }
 
+    /// Resolves when the back end is open.
+    ///
+    /// Errors: those of opening it.
+    pub(super) async fn opened(&self) -> Result<()> {
+        self.backend.opened().await
+    }
+
     /// Loads a session. `counted` says that the source reports its bytes itself. `known` is called
     /// once the header has been read, if it describes a model that can run here.
     ///

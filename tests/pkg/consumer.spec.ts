@@ -13,16 +13,16 @@ test('a fresh Vite app: types, development server, build', async ({ page, instal
 
   const origin = `http://localhost:${PORT}`
   const stop = await serve([VITE, '--port', String(PORT), '--strictPort'], app, origin)
-  for (const worker of ['true', 'false']) {
-    expect(await result(page, `${origin}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
+  for (const [worker, backend] of [['true', 'webgpu'], ['false', 'cpu']]) {
+    expect(await result(page, `${origin}/?worker=${worker}&backend=${backend}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
   }
   stop()
 
   execFileSync(process.execPath, [VITE, 'build', '--logLevel', 'error', '--base', './'], { cwd: app, stdio: 'pipe' })
   const built = `http://localhost:${PORT + 1}`
   await serve([VITE, 'preview', '--port', String(PORT + 1), '--strictPort'], app, built)
-  for (const worker of ['true', 'false', 'mine']) {
-    expect(await result(page, `${built}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
+  for (const [worker, backend] of [['true', 'cpu'], ['false', 'webgpu'], ['mine', 'webgpu'], ['mine', 'cpu']]) {
+    expect(await result(page, `${built}/?worker=${worker}&backend=${backend}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
   }
 })
 
@@ -40,7 +40,7 @@ test('a Vite app with the widget, also under a strict policy', { tag: '@all' }, 
 test('a page without a bundler, also under a strict policy and a path of its own', async ({ page, install, serve }) => {
   const port = PORT + 2
   await serve(...filesOf(install('plain'), port))
-  for (const path of ['', 'as/strict/']) {
-    expect(await result(page, `http://localhost:${port}/${path}index.html?model=${MODEL}`)).toBe('I am a, yes')
+  for (const [path, backend] of [['', 'webgpu'], ['as/strict/', 'webgpu'], ['as/strict/', 'cpu']]) {
+    expect(await result(page, `http://localhost:${port}/${path}index.html?backend=${backend}&model=${MODEL}`)).toBe('I am a, yes')
   }
 })

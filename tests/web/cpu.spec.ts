@@ -65,12 +65,21 @@ test('without relaxed SIMD another module gives the same texts; without any SIMD
   await expectGoldens(harness)
   await refuse(harness, ['simd', 'relaxed'])
   const { code, message } = await loadFailure(harness, GOLDEN_MODEL, { worker: false })
-  expect(`${code}: ${message}`).toMatch(/^missing-feature: .*has no SIMD/)
+  expect(`${code}: ${message}`).toMatch(/^missing-feature: .*no WebAssembly with SIMD/)
 })
 
 test('a module that does not compile is left for the next, with a note', async ({ harness }) => {
+  // A server may answer with a page for a file that it does not have.
+  const files = /tritloom-(relaxed|simd)\.wasm/
+  await harness.route(files, route => route.fulfill({ body: '<!doctype html>', contentType: 'text/html' }))
+  expect((await loadFailure(harness, GOLDEN_MODEL, { worker: false })).code).toBe('network')
+  await harness.unroute(files)
+
   const bad = Buffer.from([0, 97, 115, 109, 1, 0, 0, 0, 99, 1, 0])
   await harness.route(/tritloom-relaxed\.wasm/, route => route.fulfill({ body: bad, contentType: 'application/wasm' }))
+  expect(await loadFailure(harness, GOLDEN_MODEL, { worker: false, strict: true, template: 'builtin' })).toEqual({
+    code: 'network', message: expect.stringMatching(/could not load tritloom-relaxed.wasm/)
+  })
   const { kernels, notes } = await load(harness, { worker: false }, GOLDEN_MODEL)
   expect(kernels).toContain('I2_S/simd128')
   expect(notes).toEqual([expect.stringMatching(/^the module relaxed does not run here: /)])
@@ -105,9 +114,23 @@ test('auto takes the CPU if the GPU is a CPU, or missing, and says so', async ({
   expect(asked).toEqual({ backend: 'webgpu', notes: [], sentences: [] })
   expect(await chosen(shared, { backend: 'cpu' })).toEqual({ backend: 'cpu', notes: [], sentences: [] })
 
+  // The GPU fails when it is asked for, and when it is opened, of a source that can be read once too.
+  for (const method of ['requestAdapter', 'requestDevice'] as const) {
+    const why = await shared.evaluate(async method => {
+      const { prototype } = method === 'requestAdapter' ? GPU : GPUAdapter
+      const before = Object.getOwnPropertyDescriptor(prototype, method)!
+      Object.defineProperty(prototype, method, { value: async () => { throw new Error('it broke') }, configurable: true })
+      const { body } = await fetch('/tests/data/golden/golden.gguf')
+      // Asking for a CPU's shaders takes SwiftShader for a GPU.
+      const model = await window.load(body!, { backend: 'auto', worker: false, gpu: { features: { software: true } } })
+      Object.defineProperty(prototype, method, before)
+      return [model.info.backend, ...model.info.notes].join('; ')
+    }, method)
+    expect(why).toMatch(/^cpu; the CPU computes: .*it broke/)
+  }
   await shared.evaluate(() => { GPU.prototype.requestAdapter = async () => null })
   const noAdapter = await chosen(shared, { backend: 'auto', worker: false })
-  expect(noAdapter.notes).toEqual([{ kind: 'cpu', why: 'the browser has no GPU adapter' }])
+  expect(noAdapter.notes).toEqual([{ kind: 'cpu', why: 'this browser has WebGPU but no GPU adapter for it' }])
   for (const [options, code] of [
     [{ backend: 'webgpu' }, 'no-adapter'], [{ backend: 'auto', strict: true, template: 'builtin' }, 'no-adapter']
   ] as const) {
@@ -115,7 +138,7 @@ test('auto takes the CPU if the GPU is a CPU, or missing, and says so', async ({
   }
   await shared.evaluate(() => Object.defineProperty(navigator, 'gpu', { value: undefined, configurable: true }))
   const noWebGpu = await chosen(shared, { backend: 'auto', worker: false })
-  expect(noWebGpu).toMatchObject({ backend: 'cpu', notes: [{ kind: 'cpu', why: 'the browser has no WebGPU' }] })
+  expect(noWebGpu).toMatchObject({ backend: 'cpu', notes: [{ kind: 'cpu', why: expect.stringMatching(/^this browser has no WebGPU/) }] })
   for (const [options, code] of [
     [{ backend: 'webgpu' }, 'no-webgpu'], [{ backend: 'auto', strict: true, template: 'builtin' }, 'no-webgpu']
   ] as const) {
@@ -257,6 +280,11 @@ test('memory that runs out is an error, and a smaller context fits', async ({ ha
       expect(`${code}: ${message}`).toMatch(new RegExp(`^out-of-memory: .*bytes needed for .*${context} tokens`))
     }
   }
+  const isFinite = () => harness.evaluate(async () => (await window.model.logits(Uint32Array.of(1))).every(Number.isFinite))
   await load(harness, { context: 64, worker: false, cache: 'off' }, '/endless.gguf')
-  expect(await harness.evaluate(async () => (await window.model.logits(Uint32Array.of(1))).every(Number.isFinite))).toBe(true)
+  expect(await isFinite()).toBe(true)
+  // The default context becomes shorter until it fits.
+  const { notes, contextLength } = await load(harness, { worker: false, cache: 'off' }, '/endless.gguf')
+  expect(notes).toEqual([expect.stringMatching(new RegExp(`^the context has ${contextLength} tokens`))])
+  expect(await isFinite()).toBe(true)
 })

@@ -53,7 +53,6 @@ const LOAD: Row[] = [
     'must be `sha256-` and the base64 of the file\'s 32-byte hash'
   ],
   ['backend', ...choice('auto', 'webgpu', 'cpu')],
-  ['threads', [...U32, '0'], 'must be an integer from 1 to 4294967295'],
   ['kv', ...choice('f16', 'f32', 'int8')],
   ['lmHead', ...choice('auto', 'f16', 'int8')],
   ['i2sLayout', ...choice('x86', 'arm')],

@@ -35,7 +35,7 @@ const OPTIONS = [
 ]
 const LOAD_OPTIONS = [
   'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
-  'gpu', 'backend', 'threads', 'signal', 'onProgress', 'no such option'
+  'gpu', 'backend', 'signal', 'onProgress', 'no such option'
 ]
 const REQUEST = [
   'model', 'messages', 'max_completion_tokens', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed',
@@ -63,6 +63,7 @@ export class RandomCalls {
   /** The logits that each prompt has had. */
   #logits = new Map()
   #model
+  #backend
   #chats = []
   /** The end of the last load of another model. Each takes memory that depends on how many run at once. */
   #loaded = Promise.resolve()
@@ -88,13 +89,13 @@ export class RandomCalls {
   }
 
   /**
-   * Makes one call of each kind in the kept worker, then in this thread, and disposes of the model.
+   * Makes one call of each kind on the GPU in the kept worker, then on the CPU in this thread, and disposes of the model.
    * Resolves to what went wrong, or to undefined.
    */
   begin() {
     return this.#caught(async () => {
-      for (const worker of [globalThis.worker, false]) {
-        await this.#load(worker)
+      for (const [worker, backend] of [[globalThis.worker, 'webgpu'], [false, 'cpu']]) {
+        await this.#load(worker, backend)
         for (const kind of Object.keys(this.#kinds)) await this.#call(kind)
         await this.#leave([])
       }
@@ -141,10 +142,13 @@ export class RandomCalls {
     return this.#draw() < share
   }
 
-  /** In the page's kept worker, in a worker of its own, or in this thread. */
-  async #load(worker = this.#pick([globalThis.worker, globalThis.worker, false, false, true])) {
+  /** In the page's kept worker, in a worker of its own, or in this thread; on the GPU, or on the CPU. */
+  async #load(
+    worker = this.#pick([globalThis.worker, globalThis.worker, false, false, true]), backend = this.#pick(['webgpu', 'cpu'])
+  ) {
     this.#isLeaving = false
-    this.#model = await this.#within('load', this.#BitNet.load(this.#url, { worker, context: 256 }))
+    this.#backend = backend
+    this.#model = await this.#within('load', this.#BitNet.load(this.#url, { worker, backend, context: 256 }))
     await this.#within('stored', this.#model.stored)
   }
 
@@ -220,8 +224,9 @@ export class RandomCalls {
     return { drawing, maxTokens: 1 + this.#below(24) }
   }
 
-  /** Compares the tokens of an answer with those that the same prompt has had before. */
-  #compare(name, ids) {
+  /** Compares the tokens of an answer with those that the same prompt has had before, on the same back end. */
+  #compare(called, ids) {
+    const name = `${this.#backend}: ${called}`
     const known = this.#known.get(name) ?? []
     const length = Math.min(known.length, ids.length)
     const differs = ids.slice(0, length).findIndex((id, n) => id !== known[n])
@@ -475,7 +480,8 @@ export class RandomCalls {
       run: async model => {
         const { name, ids } = this.#pick(this.#goldens)
         const logits = await model.logits(Uint32Array.from(ids))
-        const known = this.#logits.get(name) ?? this.#logits.set(name, logits).get(name)
+        const key = `${this.#backend}: ${name}`
+        const known = this.#logits.get(key) ?? this.#logits.set(key, logits).get(key)
         // How much of a prompt is computed at once decides the order of sums.
         const differs = known.findIndex((logit, id) => !(Math.abs(logit - logits[id]) < 1e-4))
         if (differs >= 0) throw new Wrong(`logits ${name}: ${differs} had ${known[differs]} and has ${logits[differs]}`)

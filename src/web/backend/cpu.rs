@@ -14,7 +14,7 @@ use crate::compute::Opening;
 use crate::cpu::OnCpu;
 use crate::error::Result;
 
-/// The longest time after which a thread that computes handles the events that wait for it.
+/// After so long, a thread that computes handles the events that wait for it before its next chunk or step.
 const LONGEST: Duration = Duration::from_millis(10);
 
 // This is JavaScript because it needs a channel of messages: see pause.ts.
@@ -30,6 +30,11 @@ impl Backend {
     #[allow(clippy::unnecessary_wraps, reason = "a GPU may be missing")]
     pub(in crate::web) fn begin(_wishes: &GpuWishes) -> Result<Self> {
         Ok(Self)
+    }
+
+    #[allow(clippy::unused_self, reason = "a GPU may fail")]
+    pub(in crate::web) async fn opened(&self) -> Result<()> {
+        Ok(())
     }
 
     #[allow(clippy::unused_self, reason = "a GPU may be open already")]

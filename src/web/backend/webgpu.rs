@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, ready};
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
@@ -34,6 +34,18 @@ impl Backend {
         // The device opens while the load waits for something else.
         spawn_local(task);
         Ok(Self { options, first: RefCell::new(Some(gpu.boxed_local())) })
+    }
+
+    /// Resolves when the first device is open.
+    ///
+    /// Errors: `no-adapter`, `missing-feature`.
+    pub(in crate::web) async fn opened(&self) -> Result<()> {
+        let first = self.first.take();
+        if let Some(gpu) = first {
+            let gpu = gpu.await?;
+            self.first.replace(Some(ready(Ok(gpu)).boxed_local()));
+        }
+        Ok(())
     }
 
     /// Opens the device for a session. Further attempts open a new one.

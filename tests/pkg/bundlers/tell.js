@@ -1,7 +1,12 @@
 /** Loads the model of the page's address and says a few words; and how many files it stored. */
 export async function tell(BitNet) {
   try {
-    const model = await BitNet.load(new URLSearchParams(location.search).get('model'))
+    const address = new URLSearchParams(location.search).get('model')
+    // Each back end has a module of its own.
+    const other = await BitNet.load(address, { backend: 'cpu' })
+    const onCpu = await other.generate('Who are you?', { maxTokens: 3 }).text()
+    await other.dispose()
+    const model = await BitNet.load(address, { backend: 'webgpu' })
     const text = await model.generate('Who are you?', { maxTokens: 3 }).text()
     // The module of grammars is fetched now.
     const word = await model.generate('Who are you?', { responseFormat: /yes/ }).text()
@@ -11,7 +16,7 @@ export async function tell(BitNet) {
     const root = await navigator.storage.getDirectory()
     let files = 0
     for await (const _ of (await root.getDirectoryHandle('tritloom')).keys()) files += 1
-    document.body.dataset.result = `${text}, ${word}, ${files} file`
+    document.body.dataset.result = `${onCpu}, ${text}, ${word}, ${files} file`
   } catch (error) {
     document.body.dataset.result = String(error)
   }

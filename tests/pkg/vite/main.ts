@@ -4,13 +4,14 @@ import type { GenerateOptions, Stats } from 'tritloom'
 
 const parameters = new URLSearchParams(location.search)
 const url = parameters.get('model')!
+const backend = parameters.get('backend') === 'cpu' ? 'cpu' : 'webgpu'
 const options: GenerateOptions = { maxTokens: 3 }
 
 try {
   const worker = parameters.get('worker') === 'false' ? false : parameters.get('worker') === 'mine'
     ? new Worker(new URL('./my-worker.ts', import.meta.url), { type: 'module' })
     : true
-  const model = await BitNet.load(url, { worker, onProgress: ({ fraction }) => { document.title = `${fraction}` } })
+  const model = await BitNet.load(url, { worker, backend, onProgress: ({ fraction }) => { document.title = `${fraction}` } })
   const generation = model.generate('Who are you?', options)
   let text = ''
   for await (const part of generation) text += part
