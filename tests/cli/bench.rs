@@ -143,9 +143,10 @@ fn bench_removes_its_model_when_it_is_interrupted() {
         let args = ["bench", "--shape", "tiny", "--soak", "100000"];
         let mut command = tritloom(&args);
         let mut child = command.env("TMPDIR", &folder).stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
+        // Kept open, so that it can go on writing.
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         // At this point it has written its model and loads it.
-        assert!(stderr.lines().any(|line| line.unwrap() == "measuring: load 1 of 3"));
+        assert!(lines.any(|line| line.unwrap() == "measuring: load 1 of 3"));
         assert_eq!(files(), 1);
         // The shell's own `kill`: not every system has a program of this name.
         let kill = format!("kill {signal} {}", child.id());
