@@ -3,7 +3,7 @@
 //   npm run bench -- [--model FILE | --shape SHAPE [--embedding-deviation D]]
 //                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
-//                    [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
+//                    [--backend webgpu|cpu] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
 //                    [--soak TOKENS] [--visits | --limits] [--no-matrix-units] [--deterministic]
 //                    [--peer DIR] [--json] [--no-build]
@@ -12,6 +12,7 @@
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
 //   --embedding-deviation  draws the values of the embedding from a normal distribution of this
 //               standard deviation; at 0.5, some rows of 2b4t have values of 2 and more
+//   --backend   what computes the model; by default the GPU. --limits and --profile are about the GPU alone.
 //   --context   loads the model with a context of N tokens; by default it has what 1 GiB holds
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
@@ -140,6 +141,7 @@ function parse() {
       loads: { type: 'string', default: '3' },
       patience: { type: 'string', default: '120' },
       context: { type: 'string' },
+      backend: { type: 'string', default: 'webgpu' },
       'lm-head': { type: 'string', default: 'auto' },
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
@@ -170,6 +172,10 @@ function parse() {
   exclude(REPORTS)
   for (const addition of ADDITIONS) exclude([...REPORTS, addition])
   exclude(['peer', 'context'])
+  const backends = ['webgpu', 'cpu']
+  if (!backends.includes(values.backend)) throw new Stop(`--backend takes ${backends.join(' or ')}.`)
+  const onGpu = ['limits', 'profile'].find(given)
+  if (onGpu && values.backend === 'cpu') throw new Stop(`--${onGpu} is about the GPU.`)
   exclude(['lookup', deviates])
   const number = name => {
     const value = Number(values[name])
@@ -200,8 +206,8 @@ function parse() {
 }
 
 /** The options of a load that say how the model is held, and on what. */
-function held({ context, 'lm-head': lmHead, kv, deterministic, 'matrix-units': matrixUnits }) {
-  return { context, lmHead, kv, deterministic, gpu: { features: { matrixUnits } } }
+function held({ backend, context, 'lm-head': lmHead, kv, deterministic, 'matrix-units': matrixUnits }) {
+  return { backend, context, lmHead, kv, deterministic, gpu: { features: { matrixUnits } } }
 }
 
 /** The flags with which the browser reaches the GPU. */

@@ -6,7 +6,7 @@
  * one token. Resolves to two times for each, in milliseconds from the call of `load`: until it
  * resolves, and until the first token. Fails if the peer needs more than `patience` seconds.
  */
-export async function loadBoth({ cache, patience, gpu }) {
+export async function loadBoth({ cache, patience, gpu, backend }) {
   const { BitNet: Peer } = await import('/peer/index.js')
   const { BitNet } = await import('/pkg/index.js')
   const address = new URL('/model.gguf', location.href).href
@@ -38,7 +38,7 @@ export async function loadBoth({ cache, patience, gpu }) {
       late
     ])
     const ours = await timed(
-      () => BitNet.load(address, { cache, gpu }),
+      () => BitNet.load(address, { cache, gpu, backend }),
       model => model.generate(new Uint32Array(promptTokens).fill(1), { maxTokens: 1 }).tokens()
     )
     Object.assign(globalThis, { peer: theirs.model, model: ours.model })

@@ -372,6 +372,8 @@ test('the benchmark refuses what it does not understand, before it builds or ope
     ],
     [['--embedding-deviation', '1'], '--embedding-deviation goes with --shape only.'],
     [['--context', '0'], '--context takes a whole number from 1, not `0`.'],
+    [['--backend', 'gpu'], '--backend takes webgpu or cpu.'],
+    [['--backend', 'cpu', '--profile'], '--profile is about the GPU.'],
     [['--runs', '0'], '--runs takes a whole number from 1, not `0`.'],
     [
       ['--prefill', '16,many'],

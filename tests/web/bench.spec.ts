@@ -1,6 +1,5 @@
-// `npm run bench`, as a user runs it. Each test takes some ten seconds: it starts a browser, and each load
-// compiles the kernels. That of limits takes half a minute: it loads five times, and the benchmark waits
-// after each.
+// `npm run bench`, as a user runs it. Those of the GPU take over ten seconds: each load compiles the kernels.
+// That of limits takes half a minute: it loads five times, and the benchmark waits after each.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from '@playwright/test'
@@ -15,7 +14,7 @@ const bench = async (...args: string[]) => {
 }
 
 test('the benchmark measures what it says', async () => {
-  const { report, told } = await bench('--prefill', '32', '--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--format', '--decide', '2', '--profile', '--soak', '20')
+  const { report, told } = await bench('--prefill', '32', '--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--format', '--decide', '2', '--soak', '20', '--backend', 'cpu')
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
@@ -39,19 +38,25 @@ test('the benchmark measures what it says', async () => {
   ])
   const decided = report.figures.filter(({ what }: { what: string }) => what.startsWith('2 questions'))
   expect(decided.map(({ unit, median }: { unit: string, median: number }) => [unit, median > 0])).toEqual([['s', true], ['s', true]])
-  expect(figures[2].share).toBeCloseTo(figures[2].median * figures[2].bytesPerToken / 1e9 / report.bandwidth, 9)
   expect(report.figures).toContainEqual(expect.objectContaining({ what: 'load from storage', runs: 1 }))
   const early = { what: 'time to first token, 16-token prompt, right after the load' }
   expect(report.figures).toContainEqual(expect.objectContaining(early))
+  expect(report.soak.tokens).toBe(20)
+  expect(report.leftOut).toEqual([])
+  expect(report.info.backend).toBe('cpu')
+  expect(told).toContain('measuring: decode, 16 tokens of context\n')
+})
+
+test('the benchmark profiles the steps of the GPU', async () => {
+  const { report } = await bench('--prefill', '32', '--runs', '1', '--loads', '1', '--sampling', '--profile')
+  const decode = report.figures.find(({ what }: { what: string }) => what === 'decode, 16 tokens of context')
+  expect(decode.share).toBeCloseTo(decode.median * decode.bytesPerToken / 1e9 / report.bandwidth, 9)
   const profiles = report.profiles.map((step: { context: number, tokens: number, drawn?: string }) => [step.context, step.tokens, step.drawn])
   expect(profiles).toEqual([
     [16, 1, undefined], [16, 1, 'temperature'], [16, 1, 'top-k and top-p'], [16, 1, 'top-p'], [16, 1, 'min-p'], [0, 32, undefined]
   ])
   const sifted = report.profiles.map(({ kernels }: { kernels: { kernel: string }[] }) => kernels.some(({ kernel }) => kernel === 'sample_sift'))
   expect(sifted).toEqual([false, false, true, true, true, false])
-  expect(report.soak.tokens).toBe(20)
-  expect(report.leftOut).toEqual([])
-  expect(told).toContain('measuring: decode, 16 tokens of context\n')
 })
 
 test('the benchmark of visits has the times until the model can be used and until it is stored', async () => {
@@ -81,7 +86,7 @@ test('the benchmark of limits decodes without what it says', async () => {
 })
 
 test('the benchmark leaves out what takes longer than it has patience for', async () => {
-  const { report, told } = await bench('--loads', '2', '--patience', '0', '--context', '300')
+  const { report, told } = await bench('--loads', '2', '--patience', '0', '--context', '300', '--backend', 'cpu')
   expect(report.info.contextLength).toBe(300)
   // Longer prompts do not fit into the context.
   const whats = [16, 256].map(length => `time to first token, ${length}-token prompt`)

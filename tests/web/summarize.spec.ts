@@ -29,7 +29,6 @@ for (const worker of [true, false]) {
     const long = await summarize(page, DAY.repeat(4), { maxTokens: 8 })
     expect(said(long)).toEqual(rounds(long.reports[0]!.passages))
     expect(long.reports[0]!.passages).toBeGreaterThan(2)
-    expect(long.stats.batch).toBeGreaterThan(1)
     expect(long.stats.promptTokens).toBeGreaterThan(192)
     // The prompts begin with the same words, and those were computed once.
     expect(long.stats.reusedTokens).toBeGreaterThan(5 * long.reports[0]!.passages)
