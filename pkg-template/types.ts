@@ -84,7 +84,7 @@ export interface LoadOptions {
    */
   worker?: boolean | Worker
   /**
-   * What computes the model. `auto` (default): the GPU by WebGPU, or else the CPU. That is slower, so
+   * The machine that computes the model. `auto` (default): the GPU by WebGPU, or else the CPU. That is slower, so
    * the note `cpu` says it, and `info.notes` too. A GPU that is a CPU itself counts as none, because the CPU's own code is
    * faster. With `strict`, `auto` is the GPU. `webgpu`: the GPU; rejects with `no-webgpu` or
    * `no-adapter` if there is none. `cpu`: the CPU; rejects with `missing-feature` if the browser's
@@ -134,7 +134,8 @@ export interface LoadOptions {
    * `tokenizer: 'closest'`; with `bad-option` if the package's template would be used without
    * `template: 'builtin'`; with `out-of-memory` if the model's own context does not fit and no
    * `context` is given; with `no-adapter` if the GPU is a CPU, without
-   * `gpu.features.software: true`; with `network` if `cache: 'revalidate'` cannot ask the server.
+   * `gpu.features.software: true`; with `missing-feature` if the CPU would compute otherwise than was
+   * asked for, such as with a slower kernel; with `network` if `cache: 'revalidate'` cannot ask the server.
    * Default `false`.
    */
   strict?: boolean
@@ -244,7 +245,7 @@ export interface AvailabilityOptions {
 export interface Availability {
   /** Whether a model can run. */
   available: boolean
-  /** What `BitNet.load` takes by itself; absent if no model can run. */
+  /** The back end that `BitNet.load` takes by itself; absent if no model can run. */
   backend?: 'webgpu' | 'cpu'
   /** The reason why not, for people; absent if a model can run. */
   reason?: string
@@ -306,7 +307,7 @@ export interface ModelInfo {
   name: string
   /** Its architecture in the file (`general.architecture`), such as `bitnet-b1.58`. */
   architecture: string
-  /** What computes: the GPU by WebGPU, or the CPU. */
+  /** The machine that computes: the GPU by WebGPU, or the CPU. */
   backend: 'webgpu' | 'cpu'
   /** The most tokens of prompt and answer together. */
   contextLength: number

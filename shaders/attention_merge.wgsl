@@ -12,22 +12,3 @@
 @group(0) @binding(4) var<storage, read_write> q: array<vec4u>;
 // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> q_scale: array<vec2f>;
-
-fn weight(i: u32) -> vec4f {
-    if NORM {
-        return norm_weight[i];
-    }
-    return vec4f(1.0);
-}
-
-fn put(token: u32, word: u32, values: vec4u) {
-    q[token * WORDS + word] = values;
-}
-
-@compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let s_sum = norm_input(group.x, lane);
-    if lane == 0u {
-        q_scale[group.x] = s_sum;
-    }
-}

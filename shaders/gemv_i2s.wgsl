@@ -1,8 +1,5 @@
 // Y = W Q for TOKENS tokens at a time: ternary rows times int8 vectors. LANES lanes share a row,
-// and each word of codes is read once for all of these tokens.
-//
-// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
-// come in pairs, gate and up, and y[token][row] = activation(gate) * up.
+// and each word of codes is read once for all of these tokens. See rows_of_tokens.wgsl.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [MATRICES, N_ROWS, K] codes, K / 16 words a row
@@ -18,20 +15,12 @@
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = TEAMS / MATRICES; // rows of y in one workgroup
+const FACTOR: f32 = 1.0;
 
-const_assert EACH == 1u;
-const_assert TOKENS == 1u || TOKENS == 4u; // the components of a vector
+alias Sum = vec4i;
 
-var<workgroup> sums: array<vec4i, TEAMS>;
-
-fn store(token: u32, row: u32, v: f32) {
-    let at = token * ALL_ROWS + row;
-    if ADD {
-        y[at] += v;
-    } else {
-        y[at] = v;
-    }
+fn finished(sum: i32, token: u32, row: u32, matrix: u32) -> f32 {
+    return product(sum, q_scale[token], w_scale[matrix * ALL_ROWS + row]);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -66,30 +55,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     } else {
         d.x = lanes_sum_i32(lane, sum.x);
     }
-    if MATRICES == 1u {
-        if lane % LANES == 0u && row < N_ROWS {
-            let at = FIRST_ROW + row;
-            for (var i = 0u; i < n_tokens; i++) {
-                store(token + i, at, product(d[i], q_scale[token + i], w_scale[at]));
-            }
-        }
-    } else {
-        if lane % LANES == 0u {
-            sums[team] = d;
-        }
-        workgroupBarrier();
-        if lane < ROWS && group.x * ROWS + lane < N_ROWS {
-            let at = FIRST_ROW + group.x * ROWS + lane;
-            let gate = sums[lane];
-            let up = sums[ROWS + lane];
-            for (var i = 0u; i < n_tokens; i++) {
-                let t = q_scale[token + i];
-                let v = gated(
-                    product(gate[i], t, w_scale[at]),
-                    product(up[i], t, w_scale[ALL_ROWS + at]),
-                );
-                store(token + i, at, v);
-            }
-        }
-    }
+    store_rows(lane, group.x * ROWS, token, n_tokens, d);
 }

@@ -15,20 +15,3 @@ const NORM: bool = true;
 fn weight(i: u32) -> vec4f {
     return norm_weight[i];
 }
-
-fn input(token: u32, i: u32) -> Input {
-    let at = token * (K / 4u) + i;
-    return Input(x[at], x[at + 8u], x[at + 16u], x[at + 24u]);
-}
-
-fn put(token: u32, word: u32, values: vec4u) {
-    q[token * WORDS + word] = values;
-}
-
-@compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let s_sum = norm_input(group.x, lane);
-    if lane == 0u {
-        q_scale[group.x] = s_sum;
-    }
-}

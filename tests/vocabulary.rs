@@ -99,12 +99,12 @@ fn retired_words_are_not_used() {
     assert!(faults.is_empty(), "{} retired words:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// A comment of Rust, TypeScript or WGSL on a line; the first group is its beginning. A comment that goes on
+/// A comment of Rust, TypeScript, JavaScript or WGSL on a line; the first group is its beginning. A comment that goes on
 /// from the line before is taken for one too.
 const COMMENT: &str = r"^\s*(?://[/!]?|/\*\*?|\*)\s*(\S.*)|\s//\s+(.*)";
 
 /// The beginnings and words that comments do not have: they make a reader wait for the subject.
-const UNCLEAR: &str = r"^What(ever)?\s|\b[Nn]obody\b";
+const UNCLEAR: &str = r"(^|[.:;]\s)What(ever)?\s[^?]*$|\b[Nn]obody\b";
 
 #[test]
 fn comments_name_their_subject_first() {
@@ -112,7 +112,7 @@ fn comments_name_their_subject_first() {
     let mut faults = Vec::new();
     for path in CHECKED.iter().flat_map(|name| files(root, Path::new(name))) {
         let name = path.to_string_lossy().replace('\\', "/");
-        if [".rs", ".ts", ".wgsl"].iter().any(|extension| name.ends_with(extension)) {
+        if [".rs", ".ts", ".wgsl", ".mjs"].iter().any(|extension| name.ends_with(extension)) {
             let text = fs::read_to_string(root.join(&path)).expect(&name);
             faults.extend(unclear(&text).map(|(n, comment)| format!("{name}:{n}: {comment}")));
         }
@@ -135,9 +135,9 @@ fn unclear_comments_are_found() {
     let text =
         "/// What it says.\n//! Whatever comes.\nlet x = 1; // What it is.\n/** What is sent. */
      * Then nobody reads it.\n// Says what comes, whatever it is.\nlet what = \"What nobody says\";
-/// Somebody asks: What is it?\n\"// WhatsApp\"";
+/// Somebody asks: What is it?\n\"// WhatsApp\"\n// It waits. What comes is sent.";
     let lines: Vec<usize> = unclear(text).map(|(n, _)| n).collect();
-    assert_eq!(lines, [1, 2, 3, 4, 5]);
+    assert_eq!(lines, [1, 2, 3, 4, 5, 10]);
 }
 
 /// The files to read in a file or folder.

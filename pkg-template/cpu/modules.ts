@@ -10,14 +10,14 @@ import { pause } from './pause.js'
 import { NO_SIMD, runnable } from './probes.js'
 import type { Name } from './probes.js'
 
-/** What computes. */
+/** The choice: a module, and how it computes. */
 export interface Chosen {
   crate: Crate
   /** Why there is no GPU, for people, if the CPU was chosen because of that. */
   why?: string
   /** Sentences for people on how it computes. */
   notes: string[]
-  /** What computes after this failure, if there is something. */
+  /** The choice after this failure, if there is one. */
   instead?(failure: BitNetError): Promise<Chosen | undefined>
 }
 

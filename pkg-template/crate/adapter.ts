@@ -1,6 +1,6 @@
 // The browser's GPU adapter. It is asked before the compiled crate is downloaded.
 
-/** What the package needs to know of an adapter. */
+/** The part of an adapter that the package needs. */
 export interface Adapter {
   features: ReadonlySet<string>
   limits: object
@@ -18,6 +18,7 @@ interface Device {
     finish(): object
   }
   queue: { submit(commands: object[]): void, onSubmittedWorkDone(): Promise<undefined> }
+  lost: Promise<object>
   destroy(): void
 }
 

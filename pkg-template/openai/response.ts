@@ -1,5 +1,6 @@
 // Puts a generation's results into OpenAI's form: whole, in chunks, or as an error.
 import { BitNetError } from '../error.js'
+import { newId } from '../ids.js'
 import { RequestError } from './checks.js'
 import type {
   ChatCompletionChoice, ChatCompletionChunkChoice, ChatCompletionToolCall, ChatLogprobs, CompletionChoice,
@@ -124,9 +125,6 @@ export const COMPLETION_FORM: Form<CompletionChoice, CompletionChoice, Completio
 
 /** The time in seconds since 1970. */
 export const now = () => Math.floor(Date.now() / 1000)
-
-/** A new id with this prefix. */
-export const newId = (prefix: string) => prefix + crypto.randomUUID().replaceAll('-', '')
 
 /** The fields that an answer and each of its chunks begin with. */
 export const frame = (id: string, object: string, model: string) => ({

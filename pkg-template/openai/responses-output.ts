@@ -1,5 +1,6 @@
 // The output of a response, and the events that tell how it grows.
-import { CHAT_FORM, hasLogprob, newId, Offsets } from './response.js'
+import { CHAT_FORM, hasLogprob, Offsets } from './response.js'
+import { newId } from '../ids.js'
 import type {
   ResponseEvent, ResponseFunctionCall, ResponseItemStatus, ResponseLogprob, ResponseOutputItem,
   ResponseOutputMessage, ResponseOutputText, ResponseReasoningItem, ResponseReasoningText
@@ -160,8 +161,8 @@ class TextItem implements Item {
 
   #said(step: 'delta' | 'done', text: object, logprobs: ResponseLogprob[]): Unnumbered {
     const { type } = this.#kind
-    const told = type === 'output_text' ? { ...text, logprobs } : text
-    return { type: `response.${type}.${step}`, ...this.#place, ...told } as Unnumbered
+    const withLogprobs = type === 'output_text' ? { ...text, logprobs } : text
+    return { type: `response.${type}.${step}`, ...this.#place, ...withLogprobs } as Unnumbered
   }
 }
 

@@ -1,7 +1,8 @@
 // Answers requests for responses. A response comes as events. The last event has the whole response.
 import { nameOf, start } from './answerer.js'
 import type { Answerer } from './answerer.js'
-import { errorOf, hasLogprob, newId, now, usageOf } from './response.js'
+import { errorOf, hasLogprob, now, usageOf } from './response.js'
+import { newId } from '../ids.js'
 import { Output } from './responses-output.js'
 import type { Unnumbered } from './responses-output.js'
 import { EFFORT, readResponseRequest } from './responses-request.js'
@@ -66,7 +67,8 @@ async function* tell(
     const stats = await generation.stats
     const { finishReason } = stats
     const status = finishReason === 'length' || output.isCalling ? 'incomplete' : 'completed'
-    // An answer may be empty. But there is none if the reasoning has taken all tokens, and calls need none.
+    // A completed response has an answer, which may be empty, unless it ended with calls. One that was cut off in
+    // its reasoning has none.
     const isAnswered = status === 'completed' && finishReason !== 'tool-calls'
     if (isAnswered || output.isEmpty) yield* numbered(output.begin('answer'))
     yield* numbered(output.end(status))

@@ -44,7 +44,7 @@ async function usable(bytes: number | undefined, rate: () => Promise<number>): P
   try {
     return { available: true, tokensPerSecond: await rate() / bytes }
   } catch {
-    // What cannot be measured may still work.
+    // A back end whose speed cannot be measured may still work.
     return { available: true }
   }
 }
@@ -58,6 +58,8 @@ const SHARE = 0.4
 /** `COPY_SRC | COPY_DST` */
 const USAGE = 4 | 8
 
+const lost = (): never => { throw new Error('the GPU is lost') }
+
 /** Estimates at how many bytes of weights a second a GPU computes. */
 async function rateOf(adapter: Adapter): Promise<number> {
   const device = await adapter.requestDevice()
@@ -69,7 +71,8 @@ async function rateOf(adapter: Adapter): Promise<number> {
       for (let n = 0; n < COPIES; n++) encoder.copyBufferToBuffer(from!, 0, to!, 0, COPIED)
       const start = performance.now()
       device.queue.submit([encoder.finish()])
-      await device.queue.onSubmittedWorkDone()
+      // A browser may never settle this once the device is lost.
+      await Promise.race([device.queue.onSubmittedWorkDone(), device.lost.then(lost)])
       took = Math.min(took, performance.now() - start)
     }
     // Some browsers count whole milliseconds only.

@@ -244,8 +244,8 @@ export class BitNet {
 
   /**
    * A chat that `chat.save()` has saved, with its keys and values. Its next turn computes only its
-   * new tokens. The model must be the same, and loaded with the same `kv`, `activations` and
-   * `i2sLayout`.
+   * new tokens. The model must be the same, and loaded on the same back end with the same `kv`, `activations`,
+   * `i2sLayout` and `deterministic`, and with a `context` that takes the same factors of RoPE.
    *
    * Rejects with `bad-option` for the chat of another model, and if the bytes differ from those
    * that were saved. A hash of all bytes is saved with them. It finds damage, but no forgery. So

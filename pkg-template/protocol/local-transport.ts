@@ -9,6 +9,7 @@ import type { CallPart, WasmModel } from '../tritloom.js'
 import { chosen } from '../cpu/choose.js'
 import { formatsOf } from '../crate/formats.js'
 import { ready, watch } from '../crate/wasm.js'
+import { newId } from '../ids.js'
 
 type Implementation<M extends ModelMethod> = (
   model: WasmModel, args: Methods[M]['args'], streaming: Streaming<M>
@@ -113,8 +114,7 @@ type Logprobs = Pick<Token, 'logprob' | 'bytes' | 'top'>
 const meaningOf = (meaning: boolean | CallPart): Pick<Token, 'channel' | 'call'> => {
   if (typeof meaning === 'boolean') return { channel: meaning ? 'answer' : 'reasoning' }
   const { index, name, ends } = meaning
-  const id = () => `call_${crypto.randomUUID().replaceAll('-', '').slice(8)}`
-  return { channel: 'call', call: { index, ...(name && { id: id(), name }), ...(ends && { ends }) } }
+  return { channel: 'call', call: { index, ...(name && { id: newId('call_', 24), name }), ...(ends && { ends }) } }
 }
 
 const implementations: { [M in ModelMethod]: Implementation<M> } = {

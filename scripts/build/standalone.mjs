@@ -9,7 +9,7 @@ const IMPORT = /^import (\{[\w, ]+\}|\* as \w+) from ['"]([^'"]+)['"];?$/gm
 
 /**
  * A script of wasm-bindgen without its imports: `provide` gives it what they would. So it can be copied
- * to any place as it is.
+ * to any folder as it is.
  */
 export const standalone = glue => {
   const imports = [...glue.matchAll(IMPORT)]

@@ -6,10 +6,3 @@
 // [n_splits, N_HEAD]: largest score, sum of exp
 @group(0) @binding(PROLOGUE_AT + 1u) var<storage, read> partial_max_total: array<vec2f>;
 @group(0) @binding(PROLOGUE_AT + 2u) var<storage, read> norm_weight: array<vec4f>; // [K]
-
-fn weight(i: u32) -> vec4f {
-    if NORM {
-        return norm_weight[i];
-    }
-    return vec4f(1.0);
-}

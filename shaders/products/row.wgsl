@@ -3,13 +3,6 @@
 @group(0) @binding(PROLOGUE_AT) var<storage, read> x: array<vec4f>;                // [K]
 @group(0) @binding(PROLOGUE_AT + 1u) var<storage, read> norm_weight: array<vec4f>; // [K]
 
-fn weight(i: u32) -> vec4f {
-    if NORM {
-        return norm_weight[i];
-    }
-    return vec4f(1.0);
-}
-
 fn input(token: u32, i: u32) -> Input {
     return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }

@@ -6,7 +6,8 @@
 //
 // The kernel declares weight(i), the vector i of the norm's weight [K]; input(token, i), which
 // returns the vectors i, i + 8, i + 16 and i + 24 of x; put(token, word, q), which stores the
-// sixteen activations for one word of codes; and NORM. If NORM is false, the row is quantised as it
+// sixteen activations for one word of codes; and NORM. norm_weight.wgsl, row_input.wgsl and
+// quantized_rows.wgsl have the usual ones. If NORM is false, the row is quantised as it
 // is.
 
 const WORDS: u32 = K / 16u; // words of codes in a row

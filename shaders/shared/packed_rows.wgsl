@@ -1,28 +1,15 @@
 // Y = FACTOR * W X for TOKENS tokens at a time. LANES lanes share a row, and each word of codes is
-// read once for all of these tokens.
-//
-// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
-// come in pairs, gate and up, and y[token][row] = activation(gate) * up.
+// read once for all of these tokens. See rows_of_tokens.wgsl.
 //
 // The kernel declares step; y [n_tokens, ALL_ROWS]; add_unit(sum, token, row, unit, codes of the
 // unit), which adds the products of a unit with a token; and input_factor(token), which multiplies
 // all products with the token. All kernels that compute a row give the same bits, for one token and
 // for many. So every operation that a compiler could fuse with another is explicit.
 
-const ROWS: u32 = TEAMS / MATRICES; // rows of y in one workgroup
+alias Sum = vec4f;
 
-const_assert EACH == 1u;
-const_assert TOKENS == 1u || TOKENS == 4u; // TOKENS sums are the components of a vector
-
-var<workgroup> sums: array<vec4f, TEAMS>;
-
-fn store(token: u32, row: u32, v: f32) {
-    let at = token * ALL_ROWS + row;
-    if ADD {
-        y[at] = fma(FACTOR, v, y[at]);
-    } else {
-        y[at] = FACTOR * v;
-    }
+fn finished(sum: f32, token: u32, row: u32, matrix: u32) -> f32 {
+    return input_factor(token) * sum;
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -61,25 +48,5 @@ fn main(
     } else {
         v.x = lanes_sum_f32(lane, sum.x);
     }
-    if MATRICES == 1u {
-        if lane % LANES == 0u && row < N_ROWS {
-            for (var i = 0u; i < n_tokens; i++) {
-                store(token + i, FIRST_ROW + row, input_factor(token + i) * v[i]);
-            }
-        }
-    } else {
-        if lane % LANES == 0u {
-            sums[team] = v;
-        }
-        workgroupBarrier();
-        if lane < ROWS && first + lane < N_ROWS {
-            let gate = sums[lane];
-            let up = sums[ROWS + lane];
-            for (var i = 0u; i < n_tokens; i++) {
-                let factor = input_factor(token + i);
-                let y = gated(factor * gate[i], factor * up[i]);
-                store(token + i, FIRST_ROW + first + lane, y);
-            }
-        }
-    }
+    store_rows(lane, first, token, n_tokens, v);
 }

@@ -25,15 +25,15 @@ pub enum Progress {
     /// The file's header has been read, it describes a model that can run, and the device is open.
     /// No tensor has been read.
     Header,
-    /// Some of the file's bytes are on the GPU.
+    /// Some of the file's bytes are where they will be computed with.
     Upload {
-        /// Bytes read and uploaded.
+        /// Bytes read and put there.
         loaded: u64,
         /// Bytes in the file.
         total: u64,
     },
-    /// All bytes are there. The GPU finishes its work: it compiles the kernels of a first answer
-    /// and runs them once.
+    /// All bytes are there. The implementation finishes its work, such as compiling the kernels of a
+    /// first answer.
     Compile,
 }
 
@@ -185,11 +185,11 @@ pub struct Depth {
 pub struct About {
     /// The machine that computes.
     pub backend: Backend,
-    /// Its name for people, which is that of a GPU's adapter.
+    /// Its name for people.
     pub adapter: String,
     /// How it holds keys and values.
     pub kv: KvType,
-    /// Bytes of GPU buffers; on the CPU, of weights and KV cache in memory.
+    /// Bytes of weights, KV cache and all other values that are held.
     pub gpu_bytes: u64,
     /// Sentences for people about choices that were made while it was loaded.
     pub notes: Vec<String>,

@@ -18,7 +18,7 @@ use crate::source::{Reader, Source};
 const MAX_CACHE: u64 = 1 << 30;
 
 /// Tokens below which the default context is not cut for lack of memory.
-const LEAST_CONTEXT: usize = 256;
+const MIN_CONTEXT: usize = 256;
 
 /// The most threads.
 const MAX_THREADS: usize = 1024;
@@ -142,8 +142,8 @@ fn with_cache(
         let cache = Cache::new(shape, config.n_layer, n_ctx);
         drop(room);
         match cache {
-            Err(_) if asked.is_none() && n_ctx > LEAST_CONTEXT => {
-                n_ctx = (n_ctx / 2).max(LEAST_CONTEXT);
+            Err(_) if asked.is_none() && n_ctx > MIN_CONTEXT => {
+                n_ctx = (n_ctx / 2).max(MIN_CONTEXT);
             }
             cache => return Ok((cache?, n_ctx)),
         }
@@ -154,23 +154,23 @@ fn with_cache(
 struct Room(#[allow(dead_code, reason = "it is only held")] Vec<Vec<u8>>);
 
 impl Room {
-    /// In pieces, because one could not be larger than half the addresses.
-    const PIECE: u64 = 64 << 20;
+    /// In parts, because one could not be larger than half the addresses.
+    const PART: u64 = 64 << 20;
 
     /// Errors: `out-of-memory`.
     fn new(bytes: u64) -> Result<Self> {
-        let mut pieces = Vec::new();
-        for at in (0..bytes).step_by(Self::PIECE as usize) {
-            let mut piece = Vec::new();
-            let len = (bytes - at).min(Self::PIECE) as usize;
-            piece.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
+        let mut parts = Vec::new();
+        for at in (0..bytes).step_by(Self::PART as usize) {
+            let mut part = Vec::new();
+            let len = (bytes - at).min(Self::PART) as usize;
+            part.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
                 what: "the model's weights".into(),
                 needed: bytes,
                 granted: at,
             })?;
-            pieces.push(piece);
+            parts.push(part);
         }
-        Ok(Self(pieces))
+        Ok(Self(parts))
     }
 }
 

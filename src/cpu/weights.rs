@@ -28,7 +28,7 @@ pub(super) struct Weights {
     pub(super) blocks: Vec<Block>,
     /// The divisors of RoPE's frequencies `[head_dim / 2]`, if the file has them.
     pub(super) rope_divisors: Option<Vec<f32>>,
-    /// A hash of the first bytes of each tensor.
+    /// A hash of the first bytes of each tensor. A GPU has another one.
     pub(super) sample: u64,
 }
 

@@ -22,6 +22,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/merged",
         "shared/merged_input",
         "shared/normed_input",
+        "shared/norm_weight",
+        "shared/quantized_rows",
         "attention_merge"
     ),
     example: || consts(&AttentionShape::EXAMPLE, WORKGROUP, Some(1e-5)),

@@ -17,7 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!("lanes"; "shared/step", "shared/dot4", "shared/gated", "shared/ternary", "shared/ternary_product", "gemv_i2s"),
+    variants: lanes_variants!("lanes"; "shared/step", "shared/dot4", "shared/gated", "shared/ternary", "shared/ternary_product", "shared/rows_of_tokens", "gemv_i2s"),
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
         let consts = consts(row_groups(32), TOKENS);

@@ -20,6 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/gated",
         "shared/packed", "shared/groups",
         "shared/packed_dot",
+        "shared/rows_of_tokens",
         "shared/packed_rows",
         "gemv_packed"
     ),

@@ -16,6 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/step",
         "shared/gated",
         "shared/packed",
+        "shared/rows_of_tokens",
         "shared/packed_rows",
         "gemv_packed_floats"
     ),

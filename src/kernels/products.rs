@@ -98,7 +98,7 @@ const ROW: Part = Part {
     bindings: &[("x", Access::Read), ("norm_weight", Access::Read)],
     step: false,
     reductions: &[],
-    wgsl: wgsl!("products/row"),
+    wgsl: wgsl!("products/row", "shared/norm_weight"),
 };
 
 /// For [`TERNARY`]: the outputs of attention, normed or as they are.
@@ -110,7 +110,12 @@ const MERGED_ROW: Part = Part {
     ],
     step: true,
     reductions: &[],
-    wgsl: wgsl!("products/merged_row", "shared/merged", "shared/merged_input"),
+    wgsl: wgsl!(
+        "products/merged_row",
+        "shared/merged",
+        "shared/merged_input",
+        "shared/norm_weight"
+    ),
 };
 
 /// For [`PACKED`]: the input as given.

@@ -7,7 +7,7 @@ use crate::lanes_variants;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "quantize_rows",
     bindings: &[("x", Access::Read), ("q", Access::Write), ("q_scale", Access::Write)],
-    variants: lanes_variants!("group"; "shared/quantize", "shared/normed_input", "quantize_rows"),
+    variants: lanes_variants!("group"; "shared/quantize", "shared/normed_input", "shared/row_input", "shared/quantized_rows", "quantize_rows"),
     example: || consts(WORKGROUP, 2560),
 };
 

@@ -12,7 +12,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q", Access::Write),
         ("q_scale", Access::Write),
     ],
-    variants: lanes_variants!("group"; "shared/quantize", "shared/normed_input", "rms_norm_quantize"),
+    variants: lanes_variants!("group"; "shared/quantize", "shared/normed_input", "shared/row_input", "shared/quantized_rows", "rms_norm_quantize"),
     example: || consts(WORKGROUP, 2560, 1e-5),
 };
 

@@ -76,7 +76,8 @@ impl Session {
         let engine = O::load(opened, config, &table, reader, &held, progress).await?;
         let (about, traits) = (engine.about(), engine.traits());
         if let (true, Some(note)) = (options.strict, about.notes.first()) {
-            return Err(Error::MissingFeature(format!("with `strict`, nothing else is taken: {note}")));
+            let why = format!("with `strict`, nothing else is taken: {note}");
+            return Err(Error::MissingFeature(why));
         }
         let n_ctx = traits.n_ctx;
         let chunks = match deterministic {

@@ -24,7 +24,7 @@ use crate::source::Source;
 use crate::transfer::Hasher;
 
 /// The beginning of a saved chat. The last byte is the version.
-const MAGIC: [u8; 8] = *b"TERNCHT\x02";
+const MAGIC: [u8; 8] = *b"TRITCHT\x01";
 
 /// Bytes before the head.
 const FRONT: u64 = 12;

@@ -2,12 +2,10 @@
 
 use super::caches::{CacheId, Wanted};
 use super::loaded::Session;
+use super::prefill::prefill_chunks;
 use super::room::MAX_SHARED;
 use crate::compute::{MAX_SPANS, Span};
 use crate::error::{Error, Result};
-
-/// The most texts that are scored together.
-const MAX_TOGETHER: usize = 8;
 
 impl Session {
     /// The log-probability, by the model alone, of each token of `texts`, after `prefix` and the
@@ -29,7 +27,7 @@ impl Session {
         let mut scores = Vec::new();
         while scores.len() < all.len() {
             let mut placed = Vec::new();
-            for ids in all[scores.len()..].iter().take(MAX_TOGETHER) {
+            for ids in all[scores.len()..].iter().take(MAX_SPANS) {
                 let wanted = Wanted { least: ids.len(), most: ids.len() };
                 let Some(id) = self.place(ids, wanted, MAX_SHARED).await? else { break };
                 placed.push((id, ids));
@@ -58,13 +56,11 @@ impl Session {
                 Some(first) => self.engine.copy_cache(first, at, shared),
                 None => {
                     self.engine.use_cache(at);
-                    let chunk = self.chunks.grid().unwrap_or(self.traits.chunk);
-                    for pos in (from..shared).step_by(chunk) {
-                        let end = shared.min(pos + chunk);
-                        let done = self.engine.prefill(&ids[pos..end], pos, end);
+                    let (ids, filled) = (&ids[..shared], &mut sequence.filled);
+                    if *filled < shared {
                         // Only tokens that were submitted count, because this future may be dropped.
-                        self.caches.running(id)?.filled = end;
-                        done.take().await?;
+                        prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await?;
+                        self.engine.prefill(&ids[*filled..], *filled, shared).take().await?;
                     }
                     first = Some(at);
                 }

@@ -9,7 +9,7 @@ use tritloom::gguf::TensorType;
 use crate::support::path;
 use crate::{Folder, Tensors, assert_refused, convert, decoded, pack, ternarised, values};
 
-/// Each is refused by the name of its key.
+/// The refusal of each configuration names the key.
 #[test]
 fn configurations_that_compute_something_else_are_refused() {
     let refused = |name: &str, pointer: &str, value: Value, facts: &[&str]| {

@@ -692,7 +692,7 @@ fn hard_integers(n_tokens: usize, k: usize) -> Vec<f32> {
     x
 }
 
-/// Codes of 1 bit give the bits of the same codes of 2 bits, in every kernel that both take.
+/// Codes of 1 bit give the bits of the same codes of 2 bits, in every kernel that takes both.
 #[test]
 fn one_bit_gives_what_two_bits_give() {
     // Rows that end within a block of 1024 values, and tokens that do not fill a tile.

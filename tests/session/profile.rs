@@ -111,7 +111,7 @@ fn check(session: &mut Session) {
             "{kernel:?}"
         );
     }
-    // A step that draws has the kernels that choose its token, and those before are the same.
+    // A step that draws has other kernels at its end, which choose the token. Those before are a greedy step's.
     let drawn = Sampling { temperature: 0.7, top_k: 40, top_p: 0.95, ..Sampling::default() };
     let penalized = Sampling { repeat_penalty: 1.1, ..drawn };
     let filter = ["sample_bins", "sample_decide", "sample_max", "sample_sift"];

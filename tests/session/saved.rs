@@ -150,6 +150,7 @@ fn a_chat_of_another_model_is_refused() {
         (on_reference().small(), &saved),
         (on_reference().float_activations().golden(), &saved),
         (Setup::default().kv(KvType::Int8).golden(), &saved_by(&Setup::default())),
+        (Setup::default().on_cpu().golden(), &saved_by(&Setup::default())),
     ];
     for (mut other, saved) in others {
         let refused = restore(&mut other, saved).map(drop);
@@ -177,7 +178,7 @@ fn damaged_and_forged_chats_are_refused() {
         bytes[at] = to;
         bytes
     };
-    refuses(&mut session, &changed(7, 1), "another version");
+    refuses(&mut session, &changed(7, 2), "another version");
     refuses(&mut session, &changed(0, b'G'), "no saved chat");
     for at in (8..saved.len()).step_by(saved.len() / 60) {
         refuses(&mut session, &changed(at, saved[at].wrapping_add(1)), "");

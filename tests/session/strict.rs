@@ -1,6 +1,7 @@
 //! With `strict`, nothing is taken that the caller has not asked for. Each test also loads without it.
 
 use tritloom::chat::TemplateChoice;
+use tritloom::compute::LmHead;
 use tritloom::gpu::{Gpu, GpuOptions};
 use tritloom::native::block_on;
 use tritloom::session::Session;
@@ -73,6 +74,20 @@ fn no_shorter_context_unless_it_is_asked_for() {
     assert_error(refused, "out-of-memory", &["1024 tokens", "262144", "131072"]);
     let session = load(strict(capped()).context(100), &small()).unwrap();
     assert_eq!(session.info().context_length, 100);
+}
+
+/// The CPU has the LM head in one form.
+#[test]
+fn no_other_way_to_compute_on_the_cpu() {
+    let asked = || {
+        let mut setup = Setup::default().on_cpu();
+        setup.load.engine.lm_head = LmHead::Int8;
+        setup.load.template = TemplateChoice::Builtin;
+        setup
+    };
+    assert_eq!(load(asked(), &small()).unwrap().info().notes.len(), 1);
+    let refused = load(strict(asked()), &small()).map(|_| ());
+    assert_error(refused, "missing-feature", &["strict", "the LM head"]);
 }
 
 /// On a machine with a card, that is taken either way.

@@ -224,7 +224,7 @@ const metered = (page: InPage) => page.evaluate(() => {
 const bytes = (page: InPage) =>
   page.evaluate(() => (window as unknown as { memory: WebAssembly.Memory }).memory.buffer.byteLength)
 
-test('weights are read into their place: memory has the file, the cache and little else', async ({ harness }) => {
+test('weights are read straight into their memory: memory has the file, the cache and little else', async ({ harness }) => {
   await metered(harness)
   const size = 10_342_944
   for (const source of ['url', 'blob']) {

@@ -22,7 +22,7 @@ declare global {
      * The changes of `makeFast`: the threads of the page that run, and a function that undoes them.
      */
     fast: { threads: number, undo(): void }
-    /** What `load` computes with, unless its options say it. */
+    /** The back end of `load`, unless its options name one. */
     backend: NonNullable<tritloom.LoadOptions['backend']>
     /** In a shared page: the worker that keeps its devices. See shared-page.mjs. */
     worker?: Worker
@@ -133,7 +133,7 @@ const uncaught = (page: Page) => {
   return thrown
 }
 
-/** What computes in the tests. */
+/** The back end of the tests. */
 type Backend = Window['backend']
 
 /** Makes the loads of a page compute with the GPU, or the CPU, which is faster than a software GPU. */

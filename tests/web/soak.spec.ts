@@ -15,7 +15,7 @@ declare global {
 
 const MINUTES = Number(process.env.SOAK_MINUTES ?? 2)
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000)
-/** Memory is counted at the end of each round, when there is no model. */
+/** Milliseconds of a round. At its end there is no model, and memory is counted. */
 const ROUND = Math.min(60_000, MINUTES * 60_000 / 6)
 /** No call takes so long, however many run beside it. */
 const BOUND = 60_000

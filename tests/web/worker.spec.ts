@@ -1,6 +1,6 @@
 // Workers: the package's own, the caller's, of another origin, of another release; and how they
 // end.
-import { expect, failure, GOLDEN_MODEL, load, RANDOM_MODEL, test } from './harness'
+import { expect, failure, GOLDEN_MODEL, load, loadReporting, RANDOM_MODEL, test } from './harness'
 import { PORT } from './ports'
 
 test.use({ backend: 'cpu' })
@@ -122,7 +122,18 @@ test('in a page without https, a load says what is missing, and the CPU computes
   for (const worker of [true, false]) {
     const found = await failure(page, `await BitNet.load('${RANDOM_MODEL}', { backend: 'webgpu', worker: ${worker} })`)
     expect(found).toEqual({ code: 'no-webgpu', message: expect.stringContaining('https') })
-    expect((await load(page, { backend: 'auto', worker }, RANDOM_MODEL)).backend).toBe('cpu')
+    const options = { backend: 'auto', worker, cache: 'use' } as const
+    const { notes } = await loadReporting(page, GOLDEN_MODEL, options)
+    expect(notes).toEqual([expect.objectContaining({ kind: 'cpu' }), { kind: 'not-stored', why: expect.stringContaining('https') }])
+    // Ids of calls and of completions need no https.
+    const ids = await page.evaluate(async () => {
+      const tools = [{ name: 'look', parameters: { type: 'object', properties: {}, additionalProperties: false } }]
+      const answer = window.model.generate('Who are you?', { tools, toolChoice: 'required' })
+      const [call] = await answer.toolCalls()
+      const { id } = await window.model.chat.completions.create({ messages: [{ role: 'user', content: 'Who are you?' }], max_tokens: 1 })
+      return [call!.id, id]
+    })
+    expect(ids).toEqual([expect.stringMatching(/^call_[0-9a-f]{24}$/), expect.stringMatching(/^chatcmpl-[0-9a-f]{32}$/)])
   }
 })
 

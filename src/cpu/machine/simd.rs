@@ -54,7 +54,7 @@ pub(crate) trait Simd: Copy {
     type Products: Copy;
     /// Integer sums of many products.
     type Sums: Copy;
-    /// Eight f32. Some operations add what belongs to one lane to another.
+    /// Eight f32. `add_scaled` and `add_signed` may add a product to any of the lanes: only their total counts.
     type Floats: Copy;
 
     /// The activations in the form in which they are held.

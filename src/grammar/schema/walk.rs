@@ -66,8 +66,8 @@ pub(super) fn plain(root: &Value, schema: &Value, at: &At<'_>) -> Result<Value, 
 /// Writes the plainer form of a schema and of all that it refers to.
 struct Walk<'a> {
     root: &'a Value,
-    /// The number of each definition, by the pointer to what was given and by whether it is
-    /// intersected.
+    /// The number of each definition, by the pointer to its schema in the caller's, and by whether that
+    /// is part of an intersection.
     numbers: HashMap<(String, bool), usize>,
     /// The definitions. Those whose walk has not ended are `None`.
     definitions: Vec<Option<Value>>,

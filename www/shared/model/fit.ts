@@ -6,7 +6,7 @@ import { fileOf, type KnownModel } from './models.ts'
 
 /** Known facts about this device. */
 export interface Device {
-  /** What computes, and the limits of the GPU. */
+  /** The machine that computes, and the limits of the GPU. */
   gpu: Availability
   /** Bytes that the browser would still store; undefined if it does not say. */
   free?: number

@@ -2,7 +2,7 @@
 import { BitNet, BitNetError } from 'tritloom'
 import type { LoadOptions, ModelInfo } from 'tritloom'
 
-/** What computes, if the link to the page says it: `?backend=cpu`. A wrong name is an error of the load. */
+/** The back end that the link to the page names: `?backend=cpu`. A wrong name is an error of the load. */
 function backendOfLink(): LoadOptions {
   const backend = new URLSearchParams(location.search).get('backend') as LoadOptions['backend']
   return backend ? { backend } : {}

@@ -200,7 +200,7 @@ async fn profile(
     Ok(session.profile(context, tokens, &choosing).await?.kernels)
 }
 
-/// Stops answers in the middle. Takes the milliseconds until `generate` returns, and until the
+/// Stops answers in the middle. Measures the milliseconds until `generate` returns, and until the
 /// first token of the next answer, which waits for the steps in flight. Gives no figures if the
 /// model ends every answer before it is stopped.
 async fn aborts(session: &mut Session, args: &Bench) -> Result<Vec<Figure>> {

@@ -50,7 +50,7 @@ enum Fill {
     Rotated { special: usize },
     /// A matrix of random values.
     Noise,
-    /// I2_S: copies each value, shifted by this many positions.
+    /// I2_S: the product with this matrix is the input itself, rotated by this many positions.
     Shift(usize),
     /// I2_S: noise with a scale of 0.
     Zero,
