@@ -29,8 +29,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let matrix = team / ROWS;
     let row = group.x * ROWS + team % ROWS;
     let token = group.y * TOKENS;
-    let n_tokens = min(TOKENS, step.n_tokens - token);
-    var sum = vec4i(); // one sum for each token; those past n_tokens are ignored
+    var sum = vec4i(); // one sum for each token; those past the last are ignored
     if row < N_ROWS {
         let first = (matrix * N_ROWS + row) * WORDS;
         let first_q = token * WORDS;
@@ -55,5 +54,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     } else {
         d.x = lanes_sum_i32(lane, sum.x);
     }
-    store_rows(lane, group.x * ROWS, token, n_tokens, d);
+    store_rows(lane, group.x * ROWS, token, d);
 }

@@ -23,8 +23,7 @@ fn main(
     let matrix = team / ROWS;
     let row = first + team % ROWS;
     let token = group.y * TOKENS;
-    let n_tokens = min(TOKENS, step.n_tokens - token);
-    var sum = vec4f(); // one sum for each token; those past n_tokens are ignored
+    var sum = vec4f(); // one sum for each token; those past the last are ignored
     if row < N_ROWS {
         let in_shard = matrix * N_ROWS + row;
         for (var at_step = 0u; at_step < STEPS; at_step++) {
@@ -48,5 +47,5 @@ fn main(
     } else {
         v.x = lanes_sum_f32(lane, sum.x);
     }
-    store_rows(lane, first, token, n_tokens, v);
+    store_rows(lane, first, token, v);
 }

@@ -3,7 +3,7 @@
 // y[token][row] = activation(gate) * up.
 //
 // The kernel declares Sum, a vector of one sum for each token; finished(sum, token, row, matrix), the
-// product by a token's sum; FACTOR, which multiplies all products; and y [n_tokens, ALL_ROWS].
+// product by a token's sum; step; FACTOR, which multiplies all products; and y [n_tokens, ALL_ROWS].
 
 const ROWS: u32 = TEAMS / MATRICES; // rows of y in one workgroup
 
@@ -21,9 +21,10 @@ fn store(token: u32, row: u32, v: f32) {
     }
 }
 
-// Stores the rows of a workgroup, from the shard's row first on, for n_tokens tokens from token on. All lanes
-// of a team have the sum of its row.
-fn store_rows(lane: u32, first: u32, token: u32, n_tokens: u32, sum: Sum) {
+// Stores the rows of a workgroup, from the shard's row first on, for the TOKENS tokens from token on, as far as
+// there are so many. All lanes of a team have the sum of its row.
+fn store_rows(lane: u32, first: u32, token: u32, sum: Sum) {
+    let n_tokens = min(TOKENS, step.n_tokens - token);
     let team = lane / LANES;
     if MATRICES == 1u {
         if lane % LANES == 0u && first + team < N_ROWS {

@@ -52,8 +52,8 @@ fn beside_seven(session: &mut Session, ids: &[u32], options: &GenerateOptions) -
     let answer = calls.push(prompt, options.clone(), Box::new(on_token));
     let others: Vec<_> = (1..8)
         .map(|n| {
-            let prompt = Prompt::Ids(ids[n..n + 15 * n].to_vec());
-            calls.push(prompt, greedy(3 * n), Box::new(|_| ControlFlow::Continue(())))
+            let prompt = Prompt::Ids(ids[n..n + 5 * n].to_vec());
+            calls.push(prompt, greedy(TOKENS - n), Box::new(|_| ControlFlow::Continue(())))
         })
         .collect();
     block_on(session.serve(&calls)).unwrap();
