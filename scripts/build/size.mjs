@@ -45,16 +45,24 @@ export const entriesAgainstBudget = pkg => {
     })
 }
 
-/** Fetched only by pages that ask for answers in a format, or that compute on the CPU. */
-const OTHERS = /\bgrammar\.wasm$|\btritloom-\w+\.(?:wasm|js)$/
+/** The files that are counted together: a page downloads one of the modules, by what computes in it. */
+const COUNTED = {
+  wasm: /\btritloom_bg\.wasm$/,
+  cpu: /\btritloom-relaxed\.wasm$/,
+  scripts: /(?<!\btritloom-\w+)\.js$/,
+  grammar: /\bgrammar\.wasm$/
+}
 
-/** Kilobytes, gzipped, of the engine and of all scripts, each by itself: those of the README. */
+/** Kilobytes, gzipped, of the modules and of all scripts, each file by itself: those of the README. */
 export const sizes = pkg => {
-  const of = extension =>
-    readdirSync(pkg, { recursive: true })
-      .filter(name => name.endsWith(extension) && !OTHERS.test(name))
-      .reduce((sum, name) => sum + gzipped(readFileSync(join(pkg, name))), 0) / 1000
-  return { wasm: Math.round(of('.wasm')), scripts: Math.round(of('.js')) }
+  const names = readdirSync(pkg, { recursive: true })
+  const of = pattern =>
+    names
+      .filter(name => pattern.test(name))
+      .reduce((sum, name) => sum + gzipped(readFileSync(join(pkg, name))), 0)
+  return Object.fromEntries(
+    Object.entries(COUNTED).map(([what, pattern]) => [what, Math.round(of(pattern) / 1000)])
+  )
 }
 
 /** The same in words. */
