@@ -3,7 +3,7 @@
 const { port1, port2 } = new MessageChannel()
 let waiting: (() => void)[] = []
 
-port1.onmessage = () => {
+const resumeAll = () => {
   const resumed = waiting
   waiting = []
   for (const resume of resumed) resume()
@@ -15,6 +15,8 @@ port1.onmessage = () => {
  */
 export const pause = (): Promise<void> =>
   new Promise(resolve => {
+    // Not before it is needed, because a program that listens does not end.
+    port1.onmessage = resumeAll
     waiting.push(resolve)
     port2.postMessage(undefined)
   })
