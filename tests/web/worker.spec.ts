@@ -1,6 +1,6 @@
 // Workers: the package's own, the caller's, of another origin, of another release; and how they
 // end.
-import { expect, failure, GOLDEN_MODEL, load, loadReporting, RANDOM_MODEL, test } from './harness'
+import { expect, failure, GOLDEN_MODEL, loadReporting, RANDOM_MODEL, test } from './harness'
 import { PORT } from './ports'
 
 test.use({ backend: 'cpu' })
