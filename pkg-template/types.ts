@@ -778,9 +778,9 @@ export interface DecisionStats {
   promptTokens: number
   /** How many of them were still in the KV cache. */
   reusedTokens: number
-  /** Tokens of the options that were computed. The first and the last of an option need not be. */
+  /** Tokens of the options that were computed. The last of an answer need not be. */
   optionTokens: number
-  /** The passes that computed these, several tokens of several options in each. */
+  /** The passes after the text, each of tokens of several questions or options. */
   passes: number
   /** Milliseconds from the call to its end. */
   time: number

@@ -338,18 +338,12 @@ impl Template {
         Ok(self.begun(tokenizer, self.encode_after(tokenizer, &[], prompt, 0)?))
     }
 
-    /// The tokens of a prompt with the text of an answer, which has no reasoning before it.
-    pub fn encode_answered(
-        &self,
-        tokenizer: &Tokenizer,
-        prompt: &Prompt,
-        answer: &str,
-    ) -> Result<Vec<u32>> {
+    /// The tokens of a prompt up to its answer, which has no reasoning before it.
+    pub fn encode_to_answer(&self, tokenizer: &Tokenizer, prompt: &Prompt) -> Result<Vec<u32>> {
         let mut parts: Vec<Part<'_>> = prompt.marked.parts(0).map(part).collect();
         if prompt.begins == Some(Channel::Reasoning) {
             parts.push(part((Channels::CUT, true)));
         }
-        parts.push(part((answer, false)));
         Ok(self.begun(tokenizer, tokenizer.encode_parts(&parts)?))
     }
 

@@ -3,9 +3,9 @@
 /// The tokens of a question.
 #[derive(Clone, PartialEq)]
 pub(super) struct Asked {
-    /// Those before all options.
+    /// Those before all options, one or more.
     pub(super) prompt: Vec<u32>,
-    /// Those of each option, one or more.
+    /// The last token of the prompt, and after it those of each option, one or more.
     pub(super) answers: Vec<Vec<u32>>,
 }
 
@@ -16,23 +16,15 @@ pub(super) struct Prior {
 }
 
 impl Asked {
-    /// A question with the tokens of `prompt`. `answered` are those of the prompt with each option.
-    /// The last tokens of a prompt may be others where an option follows.
-    pub(super) fn new(prompt: Vec<u32>, answered: &[Vec<u32>]) -> Self {
-        let own = |ids: &Vec<u32>| same(&prompt, ids).min(ids.len().saturating_sub(1));
-        let len = answered.iter().map(own).min().unwrap_or_default();
-        let answers = answered.iter().map(|ids| ids[len..].to_vec()).collect();
-        Self { prompt: prompt[..len].to_vec(), answers }
-    }
-
     /// Tokens of the prompt with the longest option.
     pub(super) fn len(&self) -> usize {
-        self.prompt.len() + self.answers.iter().map(Vec::len).max().unwrap_or_default()
+        let longest = self.answers.iter().map(Vec::len).max().unwrap_or_default();
+        (self.prompt.len() + longest).saturating_sub(1)
     }
 
-    /// The options of more than one token.
-    pub(super) fn long(&self) -> impl Iterator<Item = usize> {
-        self.answers.iter().enumerate().filter(|(_, ids)| ids.len() > 1).map(|(n, _)| n)
+    /// Tokens of an option.
+    pub(super) fn tokens(&self, option: usize) -> usize {
+        self.answers[option].len() - 1
     }
 }
 
@@ -50,7 +42,7 @@ pub(super) fn groups(asked: &[Asked], lanes: usize) -> Vec<Vec<Seated>> {
     let mut groups: Vec<Vec<Seated>> = Vec::new();
     let mut at = lanes;
     for (n, one) in asked.iter().enumerate() {
-        let width = one.long().count().clamp(1, lanes);
+        let width = one.answers.len().clamp(1, lanes);
         if at + width > lanes {
             groups.push(Vec::new());
             at = 0;
@@ -66,11 +58,9 @@ pub(super) fn groups(asked: &[Asked], lanes: usize) -> Vec<Vec<Seated>> {
 /// How many tokens all questions share. It leaves each a token whose logits are needed.
 pub(super) fn shared(asked: &[Asked]) -> usize {
     let Some(one) = asked.first() else { return 0 };
-    let own = |other: &Asked| same(&one.prompt, &other.prompt).min(other.prompt.len() - 1);
-    asked.iter().map(own).min().unwrap_or_default()
-}
-
-/// How many tokens two texts share from the beginning on.
-fn same(a: &[u32], b: &[u32]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    let same = |other: &Asked| {
+        let same = one.prompt.iter().zip(&other.prompt).take_while(|(a, b)| a == b);
+        same.count().min(other.prompt.len() - 1)
+    };
+    asked.iter().map(same).min().unwrap_or_default()
 }

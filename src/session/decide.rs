@@ -1,8 +1,8 @@
 //! Decides questions about a text by the probabilities of their options.
 //!
-//! The text is computed once, and each question after it once. Of the options, the first tokens are
-//! scored by the logits after the question, and the others in passes that hold tokens of several
-//! options. For these, the KV cache has lanes: ranges that begin with the same text.
+//! The text is computed once. Then come passes of many tokens: those of several questions, and
+//! after these the options, each with the token before it, which scores the first of its own. For
+//! these the KV cache has lanes: ranges that begin with the same text.
 
 use std::ops::Range;
 
@@ -11,18 +11,14 @@ use web_time::Instant;
 
 use super::asked::{Asked, Prior, Seated, groups, shared};
 use super::caches::{CacheId, Wanted, given_up};
-use super::loaded::{Session, bytes_per_position};
-use super::prefill::prefill_chunks;
+use super::loaded::Session;
 use super::question::{Label, Question, QuestionKind, value};
 use super::room::MAX_KEPT;
 use super::score::Unscored;
 use crate::chat::{Message, Role, Template};
-use crate::compute::MAX_SPANS;
+use crate::compute::{MAX_SPANS, let_others_run};
 use crate::error::{Error, Result};
-use crate::sampling::Logprobs;
-
-/// Bytes of KV cache that copies of a text may take. With fewer copies, there are more passes.
-const MAX_COPIES: u64 = 256 << 20;
+use crate::tokenizer::{Part, Special};
 
 /// The text in place of a text, if the options' probabilities without one are wanted.
 const NO_TEXT: &str = "N/A";
@@ -91,7 +87,7 @@ pub struct DecisionStats {
     pub reused_tokens: usize,
     /// Tokens of options that were computed.
     pub option_tokens: usize,
-    /// The passes that computed these, several in each.
+    /// The passes after the text, each of tokens of several questions or options.
     pub passes: usize,
     /// Milliseconds from the call to its end.
     pub time: f64,
@@ -120,18 +116,18 @@ impl Session {
         let mut stats = DecisionStats::default();
         let prior = match options.normalize {
             Normalize::Prior => {
-                let asked = self.ask_all(NO_TEXT, questions, options)?;
+                let asked = self.ask_all(NO_TEXT, questions, options).await?;
                 self.prior(asked, &mut stats).await?
             }
             _ => Vec::new(),
         };
-        let asked = self.ask_all(text, questions, options)?;
+        let asked = self.ask_all(text, questions, options).await?;
         let found = self.weigh(&asked, &mut stats).await?;
         let mut decisions = Vec::new();
         for (n, (question, found)) in questions.iter().zip(found).enumerate() {
             let worth = |option: usize| match options.normalize {
                 Normalize::None => found[option],
-                Normalize::Length => found[option] / asked[n].answers[option].len() as f64,
+                Normalize::Length => found[option] / asked[n].tokens(option) as f64,
                 Normalize::Prior => found[option] - prior[n][option],
             };
             let worths = (0..found.len()).map(|option| worth(option) / options.temperature);
@@ -141,7 +137,8 @@ impl Session {
         Ok(Decisions { decisions, stats })
     }
 
-    fn ask_all(
+    /// The tokens of `questions`. A call that stops this one may come in between.
+    async fn ask_all(
         &self,
         text: &str,
         questions: &[Question],
@@ -149,15 +146,17 @@ impl Session {
     ) -> Result<Vec<Asked>> {
         let template =
             self.template().ok().map(|template| (template, template.end(&self.tokenizer)));
-        let ask = |question: &Question| {
+        let mut asked = Vec::new();
+        for question in questions {
             let content = question.message(text, options.context.as_deref());
             let labels = question.labels();
-            match &template {
-                Some((template, end)) => self.ask_in_chat(template, *end, content, &labels),
-                None => self.ask_plainly(&content, &labels),
-            }
-        };
-        questions.iter().map(ask).collect()
+            asked.push(match &template {
+                Some((template, end)) => self.ask_in_chat(template, *end, content, &labels)?,
+                None => self.ask_plainly(&content, &labels)?,
+            });
+            let_others_run().await;
+        }
+        Ok(asked)
     }
 
     /// The tokens of a question as a message to the model. `end` ends its answer.
@@ -168,27 +167,47 @@ impl Session {
         content: String,
         labels: &[Label],
     ) -> Result<Asked> {
-        let tokenizer = &self.tokenizer;
         let message = Message::new(Role::User, content);
         let thinking = template.has_thinking().then_some(false);
-        let prompt = template.prompt(tokenizer, &[message], thinking)?;
-        let encode = |answer: &str| template.encode_answered(tokenizer, &prompt, answer);
-        let answered = |one: &Label| Ok(encode(&one.label)?.into_iter().chain(end).collect());
-        let answered: Result<Vec<_>> = labels.iter().map(answered).collect();
-        Ok(Asked::new(encode("")?, &answered?))
+        let prompt = template.prompt(&self.tokenizer, &[message], thinking)?;
+        let prompt = template.encode_to_answer(&self.tokenizer, &prompt)?;
+        self.asked(prompt, labels.iter().map(|one| one.label.clone()), end)
     }
 
     /// The tokens of a question as a text that goes on with the answer. A line break ends it.
     fn ask_plainly(&self, content: &str, labels: &[Label]) -> Result<Asked> {
-        let tokenizer = &self.tokenizer;
-        let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
-        let encode = |rest: &str| -> Result<Vec<u32>> {
-            let ids = tokenizer.encode_text(&format!("{content}\nAnswer:{rest}"))?;
-            Ok(bos.into_iter().chain(ids).collect())
-        };
-        let answered = |one: &Label| encode(&format!(" {}\n", one.label));
-        let answered: Result<Vec<_>> = labels.iter().map(answered).collect();
-        Ok(Asked::new(encode("")?, &answered?))
+        let bos = self.tokenizer.bos().filter(|_| self.tokenizer.add_bos());
+        let prompt = self.tokenizer.encode_text(&format!("{content}\nAnswer:"))?;
+        let prompt = bos.into_iter().chain(prompt).collect();
+        self.asked(prompt, labels.iter().map(|one| format!(" {}\n", one.label)), None)
+    }
+
+    /// A question with the tokens of `prompt`, and the options that may follow it. The prompt is
+    /// checked first, because it lists all options.
+    fn asked(
+        &self,
+        prompt: Vec<u32>,
+        options: impl Iterator<Item = String>,
+        end: Option<u32>,
+    ) -> Result<Asked> {
+        self.check_prompt(&prompt)?;
+        let mut asked = Asked { prompt, answers: Vec::new() };
+        for option in options {
+            let part = Part { text: &option, special: Special::None };
+            let ids = self.tokenizer.encode_parts_after(&asked.prompt, &[part])?;
+            let last = asked.prompt.last().copied();
+            let answer: Vec<u32> = last.into_iter().chain(ids).chain(end).collect();
+            let (prompt, context) = (asked.prompt.len() - 1 + answer.len(), self.traits.n_ctx);
+            if prompt > context {
+                return Err(Error::ContextFull { prompt, context });
+            }
+            if answer.len() < 2 {
+                let why = format!("`{option}` has no token in this model's vocabulary");
+                return Err(Error::BadOption { name: "options".into(), why });
+            }
+            asked.answers.push(answer);
+        }
+        Ok(asked)
     }
 
     /// The log-probabilities of options without a text. They are kept for the next text.
@@ -207,13 +226,6 @@ impl Session {
 
     /// The log-probability of each option of each question.
     async fn weigh(&mut self, asked: &[Asked], stats: &mut DecisionStats) -> Result<Vec<Vec<f64>>> {
-        for one in asked {
-            self.check_prompt(&one.prompt)?;
-            if one.len() > self.traits.n_ctx {
-                let context = self.traits.n_ctx;
-                return Err(Error::ContextFull { prompt: one.len(), context });
-            }
-        }
         // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let found = self.weigh_in_lanes(asked, stats).await;
@@ -229,54 +241,47 @@ impl Session {
         let Some(one) = asked.first() else { return Ok(Vec::new()) };
         let text = shared(asked);
         let len = asked.iter().map(Asked::len).max().unwrap_or_default();
-        let long = asked.iter().map(|one| one.long().count()).sum();
-        let (id, lanes) = self.place_lanes(&one.prompt, len, long).await?;
+        let options = asked.iter().map(|one| one.answers.len()).sum();
+        let (id, lanes) = self.place_lanes(&one.prompt, len, options).await?;
         let sequence = self.caches.running(id)?;
-        let (first, reused) = (sequence.first(), sequence.filled);
-        let lane = |n: usize| first + n * len;
         // The text alone stays in the cache.
         sequence.tokens.truncate(text);
-        (sequence.prompt, sequence.filled) = (text, reused.min(text));
+        (sequence.prompt, sequence.filled) = (text, sequence.filled.min(text));
+        let first = sequence.first();
+        stats.reused_tokens += sequence.filled;
         stats.prompt_tokens += text;
-        stats.reused_tokens += reused;
+        self.compute_up_to(id, text).await?;
+        let lane = |n: usize| first + n * len;
+        for other in 1..lanes {
+            self.copy(first, lane(other), 0..text);
+        }
 
-        let mut found: Vec<Vec<f64>> = Vec::new();
-        // The number of lanes that begin with the text.
-        let mut filled = 1;
+        let mut found: Vec<Vec<f64>> =
+            asked.iter().map(|one| vec![0.0; one.answers.len()]).collect();
         for group in groups(asked, lanes) {
-            let mut read = Vec::new();
-            for &Seated { n, at, width } in &group {
-                let prompt = &asked[n].prompt;
-                if at >= filled {
-                    self.copy(lane(0), lane(at), 0..text);
-                }
-                self.engine.use_cache(lane(at));
-                let mut pos = if n == 0 { reused } else { text };
-                prefill_chunks(&*self.engine, &mut self.chunks, prompt, &mut pos).await?;
-                read.push(self.engine.prefill_and_read(&prompt[pos..], pos));
-                self.caches.running(id)?.filled = text;
-                for other in at + 1..at + width {
-                    let from = if other < filled { text } else { 0 };
-                    self.copy(lane(at), lane(other), from..prompt.len());
-                }
-                filled = filled.max(at + width);
-                stats.prompt_tokens += prompt.len() - text;
+            let mut questions = Vec::new();
+            for &Seated { n, at, .. } in &group {
+                let ids = &asked[n].prompt[text..];
+                questions.push(Unscored { first: lane(at), pos: text, ids });
+                stats.prompt_tokens += ids.len();
             }
-            for (&Seated { n, .. }, read) in group.iter().zip(read) {
-                let firsts: Vec<u32> = asked[n].answers.iter().map(|ids| ids[0]).collect();
-                let firsts = Logprobs::of_each(&read.take().await?, &firsts);
-                found.push(firsts.into_iter().map(f64::from).collect());
+            stats.passes += self.compute_spans(questions).await?;
+            for &Seated { n, at, width } in &group {
+                let computed = text..asked[n].prompt.len() - 1;
+                for other in at + 1..at + width {
+                    self.copy(lane(at), lane(other), computed.clone());
+                }
             }
             for round in 0.. {
                 let (mut rest, mut of) = (Vec::new(), Vec::new());
                 for &Seated { n, at, width } in &group {
                     let Asked { prompt, answers } = &asked[n];
-                    let long = asked[n].long().skip(round * width).take(width);
-                    for (other, option) in long.enumerate() {
-                        let first = lane(at + other);
-                        rest.push(Unscored { first, pos: prompt.len(), ids: &answers[option] });
+                    let some = answers.iter().enumerate().skip(round * width).take(width);
+                    for (lanes, (option, ids)) in some.enumerate() {
+                        let (first, pos) = (lane(at + lanes), prompt.len() - 1);
+                        rest.push(Unscored { first, pos, ids });
                         of.push((n, option));
-                        stats.option_tokens += answers[option].len() - 1;
+                        stats.option_tokens += asked[n].tokens(option) - 1;
                     }
                 }
                 if of.is_empty() {
@@ -285,7 +290,7 @@ impl Session {
                 let (scores, passes) = self.score_spans(rest).await?;
                 stats.passes += passes;
                 for ((n, option), scores) in of.into_iter().zip(scores) {
-                    found[n][option] += scores.into_iter().map(f64::from).sum::<f64>();
+                    found[n][option] = scores.into_iter().map(f64::from).sum();
                 }
             }
         }
@@ -300,16 +305,15 @@ impl Session {
         len: usize,
         most: usize,
     ) -> Result<(CacheId, usize)> {
-        let bytes = bytes_per_position(&*self.engine) * len as u64;
-        let copies = (MAX_COPIES / bytes.max(1)) as usize;
-        let mut lanes = most.min(self.pass_tokens().min(MAX_SPANS)).min(1 + copies);
+        let fitting = self.positions_of(MAX_KEPT) / len;
+        let mut lanes = most.min(self.pass_tokens()).min(MAX_SPANS).min(fitting);
         while lanes > 1 {
             let wanted = Wanted { least: lanes * len, most: lanes * len };
             // Passes are not worth an idle sequence.
             if let Some(id) = self.place_beside(prompt, wanted, MAX_KEPT).await? {
                 return Ok((id, lanes));
             }
-            lanes /= 2;
+            lanes -= lanes.div_ceil(4);
         }
         let placed = self.place(prompt, Wanted { least: len, most: len }, MAX_KEPT).await?;
         Ok((placed.ok_or_else(given_up)?, 1))

@@ -48,11 +48,24 @@ impl Session {
         let (ids, filled) = (&sequence.tokens, &mut sequence.filled);
         prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await
     }
+
+    /// Computes the first `len` tokens of a sequence, after its filled ones.
+    pub(super) async fn compute_up_to(&mut self, id: CacheId, len: usize) -> Result<()> {
+        let sequence = self.caches.running(id)?;
+        if sequence.filled >= len {
+            return Ok(());
+        }
+        self.engine.use_cache(sequence.first());
+        let (ids, filled) = (&sequence.tokens[..len], &mut sequence.filled);
+        prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await?;
+        let pos = std::mem::replace(filled, len);
+        Chunk::submit(&*self.engine, &ids[pos..], pos, len).take(&mut self.chunks).await
+    }
 }
 
 /// Computes `ids` after the first `filled`, except for the last chunk. The next chunk is prepared
 /// while one is computed. `filled` counts the tokens that were submitted.
-pub(super) async fn prefill_chunks(
+async fn prefill_chunks(
     engine: &dyn Compute,
     chunks: &mut Chunks,
     ids: &[u32],

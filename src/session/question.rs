@@ -1,5 +1,6 @@
 //! Questions about a text, and the words in which a model is asked.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
@@ -57,12 +58,13 @@ impl Question {
             }
             _ => {}
         }
+        let mut labels = HashSet::new();
         for (n, Label { label, .. }) in self.options.iter().enumerate() {
             let name = format!("options[{n}]");
             if label.trim().is_empty() {
                 return bad(&name, "must have a label");
             }
-            if self.options[..n].iter().any(|other| other.label == *label) {
+            if !labels.insert(label) {
                 return bad(&name, "must not have the label of another");
             }
             if self.kind == QuestionKind::Score && value(label).is_none() {

@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Positions for which `bytes` of KV cache suffice.
-    fn positions_of(&self, bytes: u64) -> usize {
+    pub(super) fn positions_of(&self, bytes: u64) -> usize {
         (bytes / bytes_per_position(&*self.engine)) as usize
     }
 

@@ -1,8 +1,9 @@
 //! Finds out how likely texts are after a prefix that they share.
 
+use web_time::Instant;
+
 use super::caches::{CacheId, Wanted};
 use super::loaded::Session;
-use super::prefill::prefill_chunks;
 use super::room::MAX_SHARED;
 use crate::compute::{MAX_SPANS, Span};
 use crate::error::{Error, Result};
@@ -45,23 +46,16 @@ impl Session {
     /// Computes the first `shared` tokens of one sequence, and copies them to the others.
     async fn fill(&mut self, shared: usize, placed: &[(CacheId, &Vec<u32>)]) -> Result<()> {
         let mut first = None;
-        for &(id, ids) in placed {
+        for &(id, _) in placed {
             let sequence = self.caches.running(id)?;
             let at = sequence.first();
-            let from = self.chunks.start(sequence.filled.min(shared));
             // Passes compute the other tokens.
             sequence.prompt = shared;
-            sequence.filled = from;
+            sequence.filled = self.chunks.start(sequence.filled.min(shared));
             match first {
                 Some(first) => self.engine.copy_cache(first, at, shared),
                 None => {
-                    self.engine.use_cache(at);
-                    let (ids, filled) = (&ids[..shared], &mut sequence.filled);
-                    if *filled < shared {
-                        // Only tokens that were submitted count, because this future may be dropped.
-                        prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await?;
-                        self.engine.prefill(&ids[*filled..], *filled, shared).take().await?;
-                    }
+                    self.compute_up_to(id, shared).await?;
                     first = Some(at);
                 }
             }
@@ -104,25 +98,12 @@ impl Session {
     /// passes that are as full as possible. Gives the number of passes too.
     pub(super) async fn score_spans(
         &self,
-        texts: Vec<Unscored<'_>>,
+        mut texts: Vec<Unscored<'_>>,
     ) -> Result<(Vec<Vec<f32>>, usize)> {
         let mut scores = vec![Vec::new(); texts.len()];
-        let mut rest: Vec<_> = texts.into_iter().enumerate().collect();
         let mut passes = 0;
         loop {
-            rest.retain(|(_, text)| text.ids.len() > 1);
-            let (mut spans, mut of, mut room) = (Vec::new(), Vec::new(), self.pass_tokens());
-            for (n, text) in &mut rest {
-                let tokens = (text.ids.len() - 1).min(room);
-                if tokens > 0 && spans.len() < MAX_SPANS {
-                    let Unscored { first, pos, ids } = *text;
-                    let next = ids.get(tokens).copied();
-                    spans.push(Span { first, pos, ids: &ids[..tokens], next });
-                    of.push(*n);
-                    *text = Unscored { first, pos: pos + tokens, ids: &ids[tokens..] };
-                    room -= tokens;
-                }
-            }
+            let (spans, of) = next_pass(&mut texts, self.pass_tokens());
             if spans.is_empty() {
                 return Ok((scores, passes));
             }
@@ -132,6 +113,42 @@ impl Session {
             passes += 1;
         }
     }
+
+    /// Like [`Session::score_spans`], but only computes the tokens.
+    pub(super) async fn compute_spans(&mut self, mut texts: Vec<Unscored<'_>>) -> Result<usize> {
+        let mut passes = 0;
+        loop {
+            let most = self.pass_tokens();
+            let (spans, _) = next_pass(&mut texts, most);
+            if spans.is_empty() {
+                return Ok(passes);
+            }
+            let tokens: usize = spans.iter().map(|span| span.ids.len()).sum();
+            let submitted = Instant::now();
+            self.engine.pass(&spans).take().await?;
+            if tokens == most {
+                self.chunks.done(tokens, submitted, Instant::now());
+            }
+            passes += 1;
+        }
+    }
+}
+
+/// Takes tokens of `texts` for a pass of at most `room` tokens: all but the last token of each. Gives
+/// the numbers of the texts too.
+fn next_pass<'a>(texts: &mut [Unscored<'a>], mut room: usize) -> (Vec<Span<'a>>, Vec<usize>) {
+    let (mut spans, mut of) = (Vec::new(), Vec::new());
+    for (n, text) in texts.iter_mut().enumerate() {
+        let Unscored { first, pos, ids } = *text;
+        let tokens = ids.len().saturating_sub(1).min(room);
+        if tokens > 0 && spans.len() < MAX_SPANS {
+            spans.push(Span { first, pos, ids: &ids[..tokens], next: ids.get(tokens).copied() });
+            of.push(n);
+            *text = Unscored { first, pos: pos + tokens, ids: &ids[tokens..] };
+            room -= tokens;
+        }
+    }
+    (spans, of)
 }
 
 /// A text whose tokens are to be scored. Those before `pos` are in the KV cache.

@@ -2,6 +2,10 @@
 //! computed once for all of them.
 
 use std::fs;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Instant;
 
 use tritloom::chat::{Message, Role, TemplateChoice};
 use tritloom::native::block_on;
@@ -254,10 +258,12 @@ fn the_text_is_computed_once() {
     let both = plainly(&mut session, &[boolean("Is it wet?"), boolean("Is it dry?")]);
     assert_eq!(both.stats.prompt_tokens, wet.len() + dry.len() - same);
     assert_eq!(both.stats.reused_tokens, 0);
-    // The first token of an option is scored without being computed, and the end is not computed.
+    // The end of an answer is not computed. The last token of a prompt is computed with each option.
     let tokens = |label| session.tokenizer().encode_text(label).unwrap().len();
     let computed = 2 * (tokens("yes") + tokens("no"));
-    assert_eq!((both.stats.option_tokens, both.stats.passes), (computed, computed.div_ceil(8)));
+    let questions = wet.len() + dry.len() - 2 * (same + 1);
+    let passes = questions.div_ceil(8) + (computed + 4).div_ceil(8);
+    assert_eq!((both.stats.option_tokens, both.stats.passes), (computed, passes));
     // Another question about the same text.
     let cold = plainly(&mut session, &[boolean("Is it cold?")]);
     assert_eq!(cold.stats.reused_tokens, same);
@@ -362,4 +368,41 @@ fn what_cannot_be_decided_is_refused() {
     let long = "wet ".repeat(session.info().context_length);
     let full = block_on(session.decide(&long, &[is()], &DecideOptions::default()));
     assert_error(full, "context-full", &[]);
+    let long = ["a", &"very ".repeat(session.info().context_length)].join(" ");
+    let full = block_on(session.decide(
+        TEXT,
+        &[choice("Which?", &["a", &long])],
+        &DecideOptions::default(),
+    ));
+    assert_error(full, "context-full", &[]);
+}
+
+#[test]
+fn a_question_that_is_too_long_is_refused_before_its_options_are_read() {
+    let mut session = chatting(Setup::exact().on_reference());
+    let labels: Vec<String> = (0..2000).map(|n| format!("option {n}")).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let message = message(TEXT, "Which?", &labels);
+    let began = Instant::now();
+    session.tokenizer().encode_text(&message).unwrap();
+    let once = began.elapsed();
+    let began = Instant::now();
+    let question = choice("Which?", &labels);
+    let full = block_on(session.decide(TEXT, &[question], &DecideOptions::default()));
+    let took = began.elapsed();
+    assert_error(full, "context-full", &[]);
+    assert!(took < 200 * once, "{took:?}, and {once:?} for the text with its options");
+}
+
+#[test]
+fn a_call_that_stops_a_decision_can_come_between_its_questions() {
+    let mut session = chatting(Setup::exact().on_reference());
+    let mut questions: Vec<Question> = (0..20).map(|n| boolean(&format!("Is it {n}?"))).collect();
+    // This one is refused, so nothing is computed.
+    questions.push(boolean(&"wet ".repeat(session.info().context_length)));
+    let options = DecideOptions::default();
+    let mut running = pin!(session.decide(TEXT, &questions, &options));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!((0..20).all(|_| running.as_mut().poll(&mut context).is_pending()));
+    assert_error(block_on(running), "context-full", &[]);
 }
