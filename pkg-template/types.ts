@@ -575,14 +575,14 @@ export interface GenerateOptions {
   /**
    * Holds the answer to a format. The model chooses only among the tokens that the format allows. If
    * it allows one text only, that is put in without asking the model. Reasoning is free. The first
-   * answer with a format fetches the code for it, 0.6 MB. Default: none.
+   * answer with a format fetches the code for it, 0.5 MB compressed. Default: none.
    */
   responseFormat?: ResponseFormat
   /**
    * The tools that the model may call, from 1 to 128. Their names and schemas become part of the prompt.
    * Calls are no text of the answer: `answer.toolCalls()` has them. Their arguments always are valid. Not
-   * together with a `prefix`, and with `responseFormat` only if `toolChoice` is `none`. As a format does, they need a module of 0.6 MB. Default:
-   * none.
+   * together with a `prefix`, and with `responseFormat` only if `toolChoice` is `none`. As a format does, they need a module of 0.5 MB.
+   * Default: none.
    */
   tools?: readonly Tool[]
   /** Whether the model calls one. Needs `tools`. Default: `auto`. */

@@ -96,6 +96,18 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+#[test]
+fn every_document_begins_with_a_title_and_a_sentence() {
+    for (document, text) in documents() {
+        let mut lines = text.lines();
+        let title = lines.next().is_some_and(|line| line.starts_with("# "));
+        let is_apart = lines.next() == Some("");
+        let first = lines.next().and_then(|line| line.chars().next());
+        let is_text = first.is_some_and(|c| c.is_alphabetic() || "`[*<".contains(c));
+        assert!(title && is_apart && is_text, "{document} begins otherwise");
+    }
+}
+
 /// Codes of errors that only the package's TypeScript has.
 const OF_THE_PACKAGE: [&str; 1] = ["incomplete"];
 

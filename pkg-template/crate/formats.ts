@@ -45,6 +45,12 @@ interface Exports {
 /** Formats that are kept for the next call when no call uses them. */
 const KEPT = 8
 
+/** The memory of a module never shrinks. With so much, the module goes when no call uses it. */
+const LARGE = 256 << 20
+
+/** The most memory of a module. The call for which it would grow further fails. */
+const MOST = 1 << 30
+
 /** The codes of the module's errors, which are negative numbers. */
 const CODES = ['bad-option', 'unsupported-model', 'internal'] as const
 
@@ -70,9 +76,9 @@ export function formatsOf(model: Tokens): Promise<Formats> {
   if (known) return known
   const made = (compiling ??= compile()).then(module => Formats.of(module, model))
   formats.set(model, made)
-  const forget = () => formats.delete(model)
-  // After a crash, the next call makes a new instance.
-  made.then(instance => { instance.onCrash = forget }, forget)
+  const forget = () => { if (formats.get(model) === made) formats.delete(model) }
+  // The next call makes a new instance.
+  made.then(instance => { instance.onCrash = instance.onLarge = forget }, forget)
   return made
 }
 
@@ -82,6 +88,8 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 /** An instance of the module, with the vocabulary of one model. */
 export class Formats {
   onCrash: (() => void) | undefined
+  /** Called when it has taken much memory, and no call uses it any more. */
+  onLarge: (() => void) | undefined
   /** After a crash it must not be called any more. */
   #hasCrashed = false
   #exports: Exports
@@ -127,6 +135,8 @@ export class Formats {
       release: () => {
         entry.users -= 1
         this.#forget()
+        const isUsed = [...this.#grammars.values()].some(({ users }) => users > 0)
+        if (!isUsed && this.#exports.memory.buffer.byteLength > LARGE) this.onLarge?.()
       }
     }
   }
@@ -186,6 +196,8 @@ export class Formats {
   /** Calls the module. Throws an error whose name is the code. */
   #call(work: () => number): number {
     if (this.#hasCrashed) throw failure('internal', 'the grammar has crashed')
+    const { memory, text, text_len } = this.#exports
+    const bytes = memory.buffer.byteLength
     let result: number
     try {
       result = work()
@@ -194,8 +206,10 @@ export class Formats {
       this.onCrash?.()
       throw failure('internal', `the grammar has crashed: ${cause}`)
     }
+    if (memory.buffer.byteLength > Math.max(bytes, MOST)) {
+      throw failure('bad-option', 'it is too complex: the formats in use take more than 1 GiB')
+    }
     if (result >= 0) return result
-    const { memory, text, text_len } = this.#exports
     const said = decoder.decode(new Uint8Array(memory.buffer, text(), text_len()))
     throw failure(CODES[-result - 1]!, said)
   }

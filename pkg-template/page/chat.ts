@@ -335,6 +335,8 @@ export class Chat {
         let hasFailed = true
         let isEnded = false
         try {
+          // An answer is not lost because a script cannot be fetched after it.
+          const read = merged.tools && await fetched(() => import('../values.js'))
           const stats = await run(token => {
             // Text that comes after the stop is not shown.
             if (!stop.aborted && token.channel === 'answer') text += token.text
@@ -342,9 +344,7 @@ export class Chat {
             onToken(token)
           }, stop)
           // A call that is cut off is no part of the conversation.
-          if (stats.finishReason === 'tool-calls') {
-            toolCalls = await (await fetched(() => import('../values.js'))).callsOf(parts)
-          }
+          if (stats.finishReason === 'tool-calls') toolCalls = await read?.callsOf(parts)
           hasFailed = false
           isEnded = stats.finishReason === 'stop' && !parts.length && !stop.aborted
           return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats

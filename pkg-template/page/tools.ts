@@ -22,6 +22,8 @@ export async function runTools(model: Calling, given: RunToolsOptions): Promise<
   checkCallback('onError', onError)
   checkSignal(rest.signal)
   if ((toolChoice as unknown) === 'none') throw badOption('toolChoice', 'must let the model call tools')
+  // The last answer has no tools.
+  if (maxSteps === 1 && toolChoice !== 'auto') throw badOption('maxSteps', 'must be at least 2 with this `toolChoice`')
   if (typeof asked !== 'string') checkMessages(asked)
   const described = Object.entries(tools).map(([name, { execute: _, ...tool }]) => ({ ...tool, name }))
   const messages: Message[] = typeof asked === 'string' ? [{ role: 'user', content: asked }] : [...asked]
@@ -38,7 +40,7 @@ export async function runTools(model: Calling, given: RunToolsOptions): Promise<
     stats.push(await answer.stats)
     messages.push({ role: 'assistant', content: text, ...(toolCalls.length > 0 && { toolCalls }) })
     if (toolCalls.length === 0) return { text, messages, stats }
-    messages.push(...await Promise.all(toolCalls.map(call => result(tools, call, given))))
+    messages.push(...await results(tools, toolCalls, given))
   }
 }
 
@@ -55,9 +57,23 @@ function checkOptionsOf(tools: unknown, maxSteps: unknown): void {
   }
 }
 
+/** The messages with the results of calls. If one rejects, the signal of the others aborts. */
+async function results(
+  tools: RunToolsOptions['tools'], calls: readonly ToolCall[], { onError, signal: given }: RunToolsOptions
+): Promise<Message[]> {
+  const failed = new AbortController()
+  const signal = given ? AbortSignal.any([given, failed.signal]) : failed.signal
+  try {
+    return await Promise.all(calls.map(call => result(tools, call, { onError, signal })))
+  } catch (error) {
+    failed.abort(error)
+    throw error
+  }
+}
+
 /** The message with the result of a call. */
 async function result(
-  tools: RunToolsOptions['tools'], call: ToolCall, { onError, signal = new AbortController().signal }: RunToolsOptions
+  tools: RunToolsOptions['tools'], call: ToolCall, { onError, signal }: Pick<RunToolsOptions, 'onError'> & { signal: AbortSignal }
 ): Promise<Message> {
   const { id, name, arguments: args } = call
   const content = await (async () => {

@@ -216,12 +216,18 @@ fn wrong_tools_are_refused_with_their_index() {
             &["`tools[0].parameters`", "object"],
         ),
         (r#"[{"name": "a", "parameters": true}]"#, &["`tools[0].parameters`", "object"]),
+        (r#"[{"name": "a", "parameters": {"type": "object", "default": 1e400}}]"#, &["`tools`"]),
     ];
     for (text, facts) in cases {
         assert_error(Tools::read(text), "bad-option", facts);
     }
     let many = vec![tool("a", object()); 129];
     assert_error(Tools::new(many), "bad-option", &["`tools`", "128"]);
+    let number = Tool {
+        parameters: Some(r#"{"type": "object", "default": 1e400}"#.into()),
+        ..tool("a", object())
+    };
+    assert_error(Tools::new(vec![number]), "bad-option", &["`tools[0].parameters`"]);
     let refused = Tools::new(vec![deep(61)]);
     assert_error(refused, "bad-option", &["`tools[0].parameters`", "at most 60 lists and objects"]);
     let tools = Tools::new(vec![tool("a", object())]).unwrap();
@@ -229,6 +235,18 @@ fn wrong_tools_are_refused_with_their_index() {
     let other = ToolChoice::Named("b".into());
     let refused = tools.grammar(template.calls(), &other, true);
     assert_error(refused, "bad-option", &["`toolChoice`", "no tool b"]);
+}
+
+/// A page can write half a character.
+#[test]
+fn the_crate_of_grammars_can_read_every_schema() {
+    let schema = r#"{"type": "object", "description": "\ud800", "default": 1e300}"#;
+    let one = Tool { parameters: Some(schema.into()), ..tool("a", json!({})) };
+    let tools = Tools::new(vec![one]).unwrap();
+    let (_, _, template) = framed("chatml");
+    let text = tools.grammar(template.calls(), &ToolChoice::Auto, true).unwrap();
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(read["tools"][0]["parameters"]["description"], "\u{fffd}");
 }
 
 #[test]

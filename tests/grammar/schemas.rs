@@ -133,6 +133,43 @@ fn schemas_that_no_value_meets_are_refused_by_the_part_at_fault() {
     }
 }
 
+/// Checks that a schema becomes a grammar.
+fn held(text: Value) {
+    schema(&text.to_string()).unwrap_or_else(|error| panic!("{text}: {error}"));
+}
+
+#[test]
+fn options_of_one_of_may_list_many_values() {
+    let of = |from: usize| (from..from + 900).map(|n| format!("v{n}")).collect::<Vec<_>>();
+    let listing = |from| {
+        json!({ "type": "object", "required": ["a"], "additionalProperties": false,
+        "properties": { "a": { "enum": of(from) } } })
+    };
+    held(json!({ "oneOf": [listing(0), listing(900), listing(1800), listing(2700)] }));
+    let both = json!({ "oneOf": [listing(0), listing(899)] });
+    assert_refused(&both.to_string(), "/oneOf", "a value may fit both 0 and 1");
+    let numbers = json!({ "oneOf": [{ "enum": [[1, 0.0]] }, { "enum": [[1.0, -0.0]] }] });
+    assert_refused(&numbers.to_string(), "/oneOf", "a value may fit both 0 and 1");
+    // Each pair of options is compared in each pair of theirs.
+    let nested = |n: usize| {
+        let one = |m: usize| {
+            json!({ "type": "object", "required": ["a"],
+                "properties": { "a": { "const": n }, "b": { "const": m } } })
+        };
+        json!({ "anyOf": (0..40).map(one).collect::<Vec<_>>() })
+    };
+    let many = json!({ "oneOf": (0..6).map(nested).collect::<Vec<_>>() });
+    assert_refused(&many.to_string(), "/oneOf", "too many options to compare");
+}
+
+#[test]
+fn a_format_says_nothing_about_numbers() {
+    held(json!({ "type": "integer", "format": "int64" }));
+    held(json!({ "type": ["number", "null"], "format": "double" }));
+    let text = json!({ "type": ["integer", "string"], "format": "int64" });
+    assert_refused(&text.to_string(), "/format", "must be one of");
+}
+
 /// An option or an optional property that no value meets is left out.
 #[test]
 fn what_cannot_be_met_may_be_where_nothing_asks_for_it() {

@@ -111,7 +111,8 @@ fn tables(files: &BTreeMap<&str, Found<'_>>) -> String {
     let sum = |of: fn(&Found<'_>) -> usize| files.values().map(of).sum::<usize>();
     let sums = [sum(|of| of.n_groups), sum(|of| of.n_refused), sum(|of| of.n_documents)];
     let _ = writeln!(text, "| all | {} | {} | | {} |", sums[0], sums[1], sums[2]);
-    text += "\n| file | documents | why they are refused |\n|---|---|---|\n";
+    text += "\nGrammars refuse some valid documents, so that every reader of JSON understands what models \
+             write:\n\n| file | documents | why they are refused |\n|---|---|---|\n";
     for (file, why) in NARROWER {
         let names = files[file].narrower.join("; ").replace('|', "\\|");
         let _ = writeln!(text, "| `{file}` | {names} | {why} |");

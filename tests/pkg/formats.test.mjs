@@ -165,6 +165,37 @@ test('a crash of the module is an error, and it is told', async () => {
   assert.equal(told, 1)
 })
 
+test('the memory of formats is bounded', async () => {
+  let grown = 0
+  let memory
+  const { instantiate } = WebAssembly
+  WebAssembly.instantiate = async (...args) => {
+    const instance = await instantiate(...args)
+    memory = instance.exports.memory
+    return instance
+  }
+  const formats = await made({ ...MODEL, encodeWithin: text => { grow(grown); return encode(text) } })
+  // Growing alone takes no memory of the machine.
+  const grow = mebibytes => { if (mebibytes) memory.grow(mebibytes * 16) }
+  WebAssembly.instantiate = instantiate
+  let told = 0
+  formats.onLarge = () => { told += 1 }
+  const [one, other] = ['ab', 'cd'].map(text => formats.hold({ kind: 'regex', text }))
+  grown = 300
+  assert.deepEqual(one.grammar.matcher('').follow(), idsOf('ab'))
+  grown = 0
+  one.release()
+  assert.equal(told, 0)
+  other.release()
+  assert.equal(told, 1)
+  const matcher = formats.hold({ kind: 'regex', text: 'ef' }).grammar.matcher('')
+  grown = 900
+  assert.throws(() => matcher.follow(), { name: 'bad-option', message: /more than 1 GiB/ })
+  // What needs no more goes on.
+  grown = 0
+  assert.deepEqual(formats.hold({ kind: 'regex', text: 'gh' }).grammar.matcher('').follow(), idsOf('gh'))
+})
+
 test('a module that cannot be started is an error of the package', async () => {
   // It wants a function that it does not get.
   const strange = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 2, 7, 1, 1, 97, 1, 98, 0, 0)

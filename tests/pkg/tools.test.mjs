@@ -106,6 +106,13 @@ test('what a tool throws goes to the model, and to the caller if asked', async (
   }
   const onAnswer = () => { throw why }
   await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools: endless, onAnswer }), why)
+  // The other calls of the answer are told.
+  const signals = []
+  const twice = modelOf([call(0, 'f', {}), call(1, 'g', {})], 'Sorry.')
+  const g = { execute: (_, { signal }) => { signals.push(signal); return new Promise(() => {}) } }
+  const onError = () => { throw why }
+  await assert.rejects(runTools(twice, { messages: 'x', tools: { ...tools, g }, onError }), why)
+  assert.deepEqual(signals.map(({ reason }) => reason), [why])
   // Nor does it wait for a text.
   const run = (_, stop) => new Promise(resolve => stop.addEventListener('abort', () => resolve({ finishReason: 'abort' })))
   const silent = { generate: () => new Generation(run) }
@@ -127,7 +134,7 @@ test('wrong options of the loop are refused', async () => {
     [undefined, /options/], [{ messages: 'x' }, /`tools`/], [{ messages: 'x', tools: [] }, /`tools`/],
     [{ messages: 'x', tools: { f: {} } }, /`tools\.f\.execute`/], [{ messages: 'x', tools: { f: null } }, /`tools\.f\.execute`/],
     [{ messages: 'x', tools, maxSteps: 0 }, /`maxSteps`/], [{ messages: 'x', tools, maxSteps: 'many' }, /`maxSteps`/],
-    [{ messages: 'x', tools, toolChoice: 'none' }, /`toolChoice`/], [{ messages: 'x', tools, onError: 5 }, /`onError`/],
+    [{ messages: 'x', tools, maxSteps: 1, toolChoice: 'required' }, /`maxSteps`/], [{ messages: 'x', tools, toolChoice: 'none' }, /`toolChoice`/], [{ messages: 'x', tools, onError: 5 }, /`onError`/],
     [{ messages: 5, tools }, /`messages`/]
   ]) {
     await assert.rejects(runTools(modelOf('y'), options), error => codes('bad-option')(error) && said.test(error.message))

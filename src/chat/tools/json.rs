@@ -189,7 +189,8 @@ impl Reader<'_> {
         }
         let (number, rest) = self.rest.split_at(len);
         self.rest = rest;
-        Some(number.into())
+        // Others could not read a larger one.
+        number.parse().is_ok_and(f64::is_finite).then(|| number.into())
     }
 
     fn text(&mut self) -> Option<String> {
@@ -280,6 +281,7 @@ mod tests {
             "1.",
             "-",
             "1e",
+            "1e400",
             "tru",
             "\"a",
             "\"\n\"",

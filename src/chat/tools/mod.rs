@@ -109,6 +109,8 @@ impl Tools {
                 let why = "must be the schema of an object: its `type` must be \"object\"";
                 return bad(at("parameters"), why.into());
             }
+            // The crate of grammars reads JSON more strictly than this one.
+            let parameters = schema.written();
             let text = |text: &str| Json::Text(text.into());
             let mut function = vec![("name".into(), text(&tool.name))];
             function.extend(tool.description.map(|said| ("description".into(), Json::Text(said))));

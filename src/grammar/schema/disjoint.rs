@@ -1,5 +1,7 @@
 //! Whether two schemas have no value in common. Then `oneOf` says the same as `anyOf`.
 
+use std::collections::{BTreeMap, HashSet};
+
 use serde_json::Value;
 
 use super::keywords::{TYPES, types};
@@ -8,6 +10,9 @@ use super::references::target;
 /// How deep to look, and how many pairs of schemas at most.
 const MAX_DEPTH: usize = 6;
 const MAX_PAIRS: usize = 20_000;
+
+/// So many values that schemas list take as long as a pair of schemas.
+const VALUES_OF_PAIR: usize = 64;
 
 /// Finds out whether schemas are disjoint, until it has looked at too many.
 pub(super) struct Search<'a> {
@@ -23,6 +28,11 @@ impl<'a> Search<'a> {
     /// Whether it is sure that no value fits both.
     pub(super) fn are_disjoint(&mut self, a: &'a Value, b: &'a Value) -> bool {
         self.disjoint(a, b, MAX_DEPTH)
+    }
+
+    /// Whether it has looked at too many to be sure.
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
     }
 
     fn disjoint(&mut self, a: &'a Value, b: &'a Value, depth: usize) -> bool {
@@ -52,8 +62,9 @@ impl<'a> Search<'a> {
     /// Whether the two differ in themselves: in their types, their values or a property.
     fn differ(&mut self, a: &'a Value, b: &'a Value, depth: usize) -> bool {
         if let (Some(a), Some(b)) = (values(a), values(b)) {
-            self.left = self.left.saturating_sub(a.len() * b.len());
-            return self.left > 0 && !a.iter().any(|a| b.iter().any(|b| are_equal(a, b)));
+            self.left = self.left.saturating_sub((a.len() + b.len()) / VALUES_OF_PAIR);
+            let known: HashSet<String> = a.iter().map(identity).collect();
+            return !b.iter().any(|b| known.contains(&identity(b)));
         }
         let (kinds_a, kinds_b) = (kinds(a), kinds(b));
         if !kinds_a.iter().any(|kind| kinds_b.contains(kind)) {
@@ -85,18 +96,17 @@ fn values(schema: &Value) -> Option<&[Value]> {
     }
 }
 
-/// Whether two values are equal, as 1 and 1.0 are.
-fn are_equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_equal(a, b))
+/// A text that is the same for equal values, such as 1 and 1.0.
+fn identity(value: &Value) -> String {
+    match value {
+        // 0 and -0 are equal too.
+        Value::Number(number) => format!("{:?}", number.as_f64().map(|number| number + 0.0)),
+        Value::Array(items) => format!("{:?}", items.iter().map(identity).collect::<Vec<_>>()),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| (key, identity(value)));
+            format!("{:?}", fields.collect::<BTreeMap<_, _>>())
         }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| are_equal(a, b)))
-        }
-        (a, b) => a == b,
+        other => other.to_string(),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::keywords::types;
+
 /// Formats that llguidance has regular expressions for.
 const KNOWN: [&str; 5] = ["duration", "ipv4", "ipv6", "uri", "uuid"];
 
@@ -59,9 +61,13 @@ impl Format {
         })
     }
 
-    /// Whether `format` of a schema is a note, because the standard does not have it, and a pattern
-    /// beside it says what it means. Libraries print such names: zod, for one, `cuid2` and `lowercase`.
+    /// Whether `format` of a schema is a note: the schema has no strings, as with `int64` of OpenAPI,
+    /// or the standard does not have it, and a pattern beside it says what it means. Libraries print
+    /// such names: zod, for one, `cuid2` and `lowercase`.
     pub(super) fn is_note(schema: &Map<String, Value>, name: &str) -> bool {
+        if types(schema.get("type")).is_some_and(|types| !types.contains(&"string")) {
+            return true;
+        }
         let has_pattern = |schema: &Map<String, Value>| schema.contains_key("pattern");
         let all_of = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
         let mut parts = all_of.filter_map(Value::as_object);

@@ -427,6 +427,9 @@ impl<'a> Walk<'a> {
         for (n, a) in options.iter().enumerate() {
             for (m, b) in options.iter().enumerate().skip(n + 1) {
                 if !search.are_disjoint(a, b) {
+                    if search.is_over() {
+                        return at.refuse("has too many options to compare; `anyOf` is supported");
+                    }
                     return at.refuse(format!(
                         "is not supported, because a value may fit both {n} and {m}; `anyOf` is"
                     ));
