@@ -37,6 +37,7 @@ interface Exports {
   grammar(kind: number): number
   free_grammar(grammar: number): void
   matcher(grammar: number): number
+  fork(matcher: number): number
   free_matcher(matcher: number): void
   take(matcher: number, id: number): number
   follow(matcher: number): number
@@ -88,7 +89,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 /** An instance of the module, with the vocabulary of one model. */
 export class Formats {
   onCrash: (() => void) | undefined
-  /** Called when it has taken much memory, and no call uses it any more. */
+  /** Called when it has taken much memory and no call uses it any more, or when it wants too much. */
   onLarge: (() => void) | undefined
   /** After a crash it must not be called any more. */
   #hasCrashed = false
@@ -171,11 +172,14 @@ export class Formats {
   }
 
   #matcher(grammar: number, begun: string): Matcher {
-    const exports = this.#exports
-    const number = this.#call(() => {
+    return this.#numbered(this.#call(() => {
       this.#write(new TextEncoder().encode(begun))
-      return exports.matcher(grammar)
-    })
+      return this.#exports.matcher(grammar)
+    }))
+  }
+
+  #numbered(number: number): Matcher {
+    const exports = this.#exports
     return {
       take: id => { this.#call(() => exports.take(number, id)) },
       follow: () => {
@@ -184,6 +188,7 @@ export class Formats {
         const words = new Uint32Array(exports.memory.buffer, exports.words(), exports.words_len())
         return follow === 1 ? words.slice() : [...words]
       },
+      fork: () => this.#numbered(this.#call(() => exports.fork(number))),
       free: () => { if (!this.#hasCrashed) exports.free_matcher(number) }
     }
   }
@@ -207,6 +212,7 @@ export class Formats {
       throw failure('internal', `the grammar has crashed: ${cause}`)
     }
     if (memory.buffer.byteLength > Math.max(bytes, MOST)) {
+      this.onLarge?.()
       throw failure('bad-option', 'it is too complex: the formats in use take more than 1 GiB')
     }
     if (result >= 0) return result

@@ -336,7 +336,7 @@ export class Chat {
         let isEnded = false
         try {
           // An answer is not lost because a script cannot be fetched after it.
-          const read = merged.tools && await fetched(() => import('../values.js'))
+          if (merged.tools) await values()
           const stats = await run(token => {
             // Text that comes after the stop is not shown.
             if (!stop.aborted && token.channel === 'answer') text += token.text
@@ -344,7 +344,7 @@ export class Chat {
             onToken(token)
           }, stop)
           // A call that is cut off is no part of the conversation.
-          if (stats.finishReason === 'tool-calls') toolCalls = await read?.callsOf(parts)
+          if (stats.finishReason === 'tool-calls') toolCalls = await (await values()).callsOf(parts)
           hasFailed = false
           isEnded = stats.finishReason === 'stop' && !parts.length && !stop.aborted
           return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats
@@ -382,6 +382,9 @@ export class Chat {
     return messages.flatMap(message => this.#open.get(message) ?? [message])
   }
 }
+
+/** The script that reads calls. */
+const values = () => fetched(() => import('../values.js'))
 
 /** Puts an answer in place of another, which stays the same object. */
 function replace(old: Message, answer: Message): void {

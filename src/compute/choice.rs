@@ -18,7 +18,7 @@ pub struct Choosing {
     /// log-probability of each token, at most [`MAX_LOGPROBS`](crate::sampling::MAX_LOGPROBS).
     pub logprobs: Option<usize>,
     /// Whether a mask says which tokens can be chosen.
-    /// [`Compute::write_masks`](super::Compute::write_masks) has to be called before a token is
+    /// [`Steps::write_masks`](super::Steps::write_masks) has to be called before a token is
     /// chosen.
     pub masked: bool,
 }

@@ -240,6 +240,14 @@ pub trait Steps {
     fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32])
     -> Pending<Vec<Choice>>;
 
+    /// Writes which tokens may be chosen in a slot whose choosing is [`masked`](Choosing::masked).
+    /// The first mask decides after a step, and mask number `n` after token `n` of a draft pass.
+    /// Masks stay until others are written, so a step can be submitted only once its mask is known.
+    ///
+    /// Errors: `internal` for a mask of another vocabulary or without a token, and for more masks than a
+    /// draft pass has tokens.
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()>;
+
     /// The most tokens of [`Steps::decode_and_choose`] at `pos`; 0 if it cannot be called.
     fn max_draft_pass(&self, pos: usize) -> usize;
 
@@ -307,14 +315,6 @@ pub trait Compute: Steps {
 
     /// Sets how the next tokens are chosen in the slot. Without a call, they are chosen greedily.
     fn set_choosing(&self, choosing: &Choosing);
-
-    /// Writes which tokens may be chosen in a slot whose choosing is [`masked`](Choosing::masked).
-    /// The first mask decides after a step, and mask number `n` after token `n` of a draft pass.
-    /// Masks stay until others are written, so a step can be submitted only once its mask is known.
-    ///
-    /// Errors: `internal` for a mask of another vocabulary or without a token, and for more masks than a
-    /// draft pass has tokens.
-    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()>;
 
     /// Prepares the kernels that choose tokens as the slot is set.
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()>;

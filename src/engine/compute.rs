@@ -52,6 +52,10 @@ impl Steps for Engine {
         Pending::new(self.decode_and_choose(ids, pos, uncertain).take())
     }
 
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        self.write_masks(slot, masks)
+    }
+
     fn max_draft_pass(&self, pos: usize) -> usize {
         self.few_at(pos)
     }
@@ -150,10 +154,6 @@ impl Compute for Engine {
 
     fn set_choosing(&self, choosing: &Choosing) {
         self.set_choosing(choosing);
-    }
-
-    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
-        self.write_masks(slot, masks)
     }
 
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {

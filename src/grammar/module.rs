@@ -142,6 +142,15 @@ extern "C" fn matcher(grammar: u32) -> i32 {
     })
 }
 
+/// The number of a copy of a matcher, which goes its own way.
+#[unsafe(no_mangle)]
+extern "C" fn fork(matcher: u32) -> i32 {
+    with(|state| match state.matchers.get(matcher).map(|matcher| matcher.clone()) {
+        Some(matcher) => state.matchers.add(matcher),
+        None => state.failed(&Error::Internal(format!("no matcher {matcher}"))),
+    })
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn free_matcher(number: u32) {
     with(|state| state.matchers.remove(number));

@@ -245,6 +245,15 @@ impl<M: Model> Steps for Host<M> {
         Pending::ready(choices.collect())
     }
 
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        Mask::words_of_all(masks, self.config.n_vocab)?;
+        if masks.len() > SLOTS {
+            return Err(Error::Internal(format!("{} masks at once", masks.len())));
+        }
+        self.slots[slot].borrow_mut().masks = masks.to_vec();
+        Ok(())
+    }
+
     fn max_draft_pass(&self, _pos: usize) -> usize {
         SLOTS
     }
@@ -335,15 +344,6 @@ impl<M: Model> Compute for Host<M> {
         slot.masks.clear();
         slot.times.clear();
         slot.n_counted = 0;
-    }
-
-    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
-        Mask::words_of_all(masks, self.config.n_vocab)?;
-        if masks.len() > SLOTS {
-            return Err(Error::Internal(format!("{} masks at once", masks.len())));
-        }
-        self.slots[slot].borrow_mut().masks = masks.to_vec();
-        Ok(())
     }
 
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {

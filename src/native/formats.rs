@@ -90,6 +90,7 @@ impl Formatted {
 }
 
 /// An answer that is held to its format.
+#[derive(Clone)]
 struct Held {
     formatted: Formatted,
     matcher: Matcher,
@@ -114,6 +115,10 @@ impl Constraint for Held {
             grammar::Follow::These(ids) => Follow::These(ids),
             grammar::Follow::Nothing => Follow::Nothing,
         })
+    }
+
+    fn fork(&self) -> Option<Box<dyn Constraint>> {
+        Some(Box::new(self.clone()))
     }
 }
 

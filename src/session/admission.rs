@@ -81,6 +81,7 @@ impl Session {
             counted: false,
             drafter: None,
             in_flight: 0,
+            drafted: 0,
             inserted: Vec::new(),
             options,
             on_token,

@@ -89,4 +89,9 @@ impl Constraint for Calling {
     fn follow(&mut self) -> Result<Follow> {
         self.call.as_mut().map_or(Ok(Follow::Any), |call| call.follow())
     }
+
+    /// Before a call there is nothing to find out.
+    fn fork(&self) -> Option<Box<dyn Constraint>> {
+        self.call.as_ref()?.fork()
+    }
 }

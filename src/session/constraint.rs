@@ -31,6 +31,12 @@ pub trait Constraint {
     ///
     /// Errors: the error with which the call then fails.
     fn follow(&mut self) -> Result<Follow>;
+
+    /// A copy that goes its own way. It finds out which drafted tokens may follow; without one,
+    /// nothing is drafted where tokens are held to something.
+    fn fork(&self) -> Option<Box<dyn Constraint>> {
+        None
+    }
 }
 
 /// Begins a [`Constraint`] for each answer.

@@ -1,9 +1,12 @@
 //! Draft passes: steps that check several drafted tokens at once.
 
+use super::foresight::Foresight;
 use super::lookup::{self, Lookup, STEPS_PER_PASS};
 use super::run::Run;
 use super::work::{InFlight, Work};
 use crate::compute::Choice;
+use crate::error::Result;
+use crate::sampling::Mask;
 
 /// The most steps in flight behind which a draft pass is submitted. Behind more steps a draft is
 /// probably wrong.
@@ -28,9 +31,18 @@ impl Drafter {
         }
     }
 
+    /// Must be called when tokens were put in; `tokens` end with them.
+    pub(super) fn inserted(&mut self, tokens: &[u32]) {
+        if let Some(lookup) = &mut self.lookup {
+            lookup.inserted(tokens);
+        }
+    }
+
     /// Submits the steps or the draft pass that should be in flight while the next tokens are
     /// awaited.
-    pub(super) fn submit(&mut self, run: &mut Run<'_>, in_flight: &mut InFlight) {
+    ///
+    /// Errors: `internal` for masks that the engine refuses.
+    pub(super) fn submit(&mut self, run: &mut Run<'_>, in_flight: &mut InFlight) -> Result<()> {
         let is_confident = self.lookup.as_ref().is_some_and(Lookup::is_confident);
         if let Some(Work::Draft { ids, .. }) = in_flight.first() {
             let ids = ids.clone();
@@ -40,8 +52,8 @@ impl Drafter {
             // A draft waits for all steps in flight, so no more of them are submitted.
             return submit_behind_steps(run, in_flight);
         }
-        if is_confident && self.submit_pass(run, in_flight) {
-            return;
+        if is_confident && self.submit_pass(run, in_flight)? {
+            return Ok(());
         }
         if !in_flight.has_draft() {
             // A draft would wait for all steps in flight. So if one is likely, only few steps are
@@ -50,6 +62,7 @@ impl Drafter {
             let batch_steps = if quiet { run.pace.batch_steps() } else { 1 };
             run.fill(in_flight, batch_steps);
         }
+        Ok(())
     }
 
     /// Drops the oldest work if it is a draft pass with a wrong first token, which the model did
@@ -86,7 +99,9 @@ impl Drafter {
         run.model.recount(right, prompt, output);
         chosen.truncate(accepted + 1);
         *run.filled += accepted + 1;
-        *run.awaited -= ids.len() - chosen.len();
+        let useless = ids.len() - chosen.len();
+        *run.awaited -= useless;
+        *run.foresight.drafted = run.foresight.drafted.saturating_sub(useless);
         run.pace.pause();
         run.stats.accepted_tokens += accepted;
         self.record_pass(accepted + 1, all);
@@ -100,22 +115,28 @@ impl Drafter {
     }
 
     /// Submits a pass, if something can be drafted and nothing is in flight.
-    fn submit_pass(&self, run: &mut Run<'_>, in_flight: &mut InFlight) -> bool {
-        let Some(&last) = run.tokens.last() else { return false };
+    fn submit_pass(&self, run: &mut Run<'_>, in_flight: &mut InFlight) -> Result<bool> {
+        let Some(&last) = run.tokens.last() else { return Ok(false) };
         let max_drafted = max_pass(run, *run.filled, 0).saturating_sub(1);
         let draft = lookup::draft(run.tokens, max_drafted);
-        if draft.is_empty() {
-            return false;
+        let (n, masks) = run.foresight.look(&draft);
+        if n == 0 {
+            return Ok(false);
         }
-        let ids = [&[last], &draft[..]].concat();
-        submit(run, in_flight, ids.clone(), *run.filled, &[]);
-        self.submit_behind_pass(run, in_flight, &ids);
-        true
+        let ids = [&[last], &draft[..n]].concat();
+        submit(run, in_flight, ids.clone(), *run.filled, &[], &masks)?;
+        self.submit_behind_pass(run, in_flight, &ids)?;
+        Ok(true)
     }
 
     /// Submits the next pass behind that of `before`, if that one will probably be accepted whole.
     /// Otherwise the GPU would have nothing to do until its result is here.
-    fn submit_behind_pass(&self, run: &mut Run<'_>, in_flight: &mut InFlight, before: &[u32]) {
+    fn submit_behind_pass(
+        &self,
+        run: &mut Run<'_>,
+        in_flight: &mut InFlight,
+        before: &[u32],
+    ) -> Result<()> {
         let last_was_accepted = self.lookup.as_ref().is_some_and(Lookup::accepts_whole_passes);
         if in_flight.load().0 == 1
             && last_was_accepted
@@ -123,57 +144,76 @@ impl Drafter {
         {
             let pos = *run.filled + before.len();
             let expected = [run.tokens, &before[1..]].concat();
-            let ids = lookup::draft(&expected, max_pass(run, pos, before.len()));
+            let mut ids = lookup::draft(&expected, max_pass(run, pos, before.len()));
+            let (n, masks) = run.foresight.look(&[&before[1..], &ids].concat());
+            ids.truncate((n + 1).saturating_sub(before.len()));
             if ids.len() > 1 {
-                submit(run, in_flight, ids, pos, before);
+                let masks = masks.get(before.len()..).unwrap_or_default();
+                submit(run, in_flight, ids, pos, before, masks)?;
             }
         }
+        Ok(())
     }
 }
 
 /// Submits a pass behind the steps in flight, if they are few and lookup can draft the tokens that
 /// they will choose.
-fn submit_behind_steps(run: &mut Run<'_>, in_flight: &mut InFlight) {
+fn submit_behind_steps(run: &mut Run<'_>, in_flight: &mut InFlight) -> Result<()> {
     let (batches, steps) = in_flight.load();
     let has_room = run.pace.has_room(batches, steps, STEPS_PER_PASS);
     let awaited = *run.awaited;
     if in_flight.has_draft() || !(1..=MAX_STEPS_BEFORE_DRAFT).contains(&awaited) || !has_room {
-        return;
+        return Ok(());
     }
     let pos = *run.filled;
     let max_tokens = max_pass(run, pos, 0);
     let expected = lookup::draft(run.tokens, awaited - 1 + max_tokens);
-    if max_tokens > 1 && !expected.is_empty() {
-        submit(run, in_flight, expected[awaited - 1..].to_vec(), pos, &[]);
+    let (n, masks) = run.foresight.look(&expected);
+    if n > awaited {
+        let masks = masks.get(awaited..).unwrap_or_default();
+        submit(run, in_flight, expected[awaited - 1..n].to_vec(), pos, &[], masks)?;
     }
+    Ok(())
 }
 
 /// Drops the next pass in flight, if there is one. It belongs to this generation, because only a
 /// generation that runs alone drafts.
 fn drop_next(run: &mut Run<'_>, in_flight: &mut InFlight) {
     let dropped = in_flight.drop_draft().filter(|(serial, _)| *serial == run.serial);
-    *run.awaited -= dropped.map_or(0, |(_, tokens)| tokens);
+    let dropped = dropped.map_or(0, |(_, tokens)| tokens);
+    *run.awaited -= dropped;
+    *run.foresight.drafted = run.foresight.drafted.saturating_sub(dropped);
 }
 
 /// The most tokens of a pass at `pos`, if `before` tokens of a pass before it are not accepted yet.
 fn max_pass(run: &Run<'_>, pos: usize, before: usize) -> usize {
-    run.model.max_draft_pass(pos).min(run.left().saturating_sub(before))
+    run.model.max_draft_pass(pos).min(run.left_of_drafts().saturating_sub(before))
 }
 
-/// Submits a pass. `uncertain` are the tokens of the pass in flight before it, if there is one.
+/// Submits a pass. `uncertain` are the tokens of the pass in flight before it, if there is one. After
+/// each of its tokens the engine chooses by one of `masks`, if it does so at all.
 fn submit(
     run: &mut Run<'_>,
     in_flight: &mut InFlight,
     ids: Vec<u32>,
     pos: usize,
     uncertain: &[u32],
-) {
+    masks: &[Mask],
+) -> Result<()> {
+    let Foresight { masked, slot, .. } = run.foresight;
+    if masked {
+        run.model.write_masks(slot, masks)?;
+    }
+    if run.foresight.is_held() {
+        *run.foresight.drafted += ids.len();
+    }
     run.stats.draft_passes += 1;
     run.stats.drafted_tokens += ids.len() - 1;
     *run.awaited += ids.len();
     *run.last_is_on_gpu = false;
     let choices = run.model.decode_and_choose(&ids, pos, uncertain);
     in_flight.push(Work::Draft { serial: run.serial, ids, choices });
+    Ok(())
 }
 
 #[cfg(test)]

@@ -7,11 +7,14 @@ use std::rc::Rc;
 use web_time::{Duration, Instant};
 
 use super::draft::Drafter;
+use super::foresight::Foresight;
 use super::pace::Pace;
 use super::run::Run;
 use super::stats::Stats;
 use super::work::{InFlight, Work};
 use crate::compute::{Choice, Depth, Pending, Steps};
+use crate::error::Result;
+use crate::sampling::Mask;
 
 /// A model whose next token is a function of the sequence before it. It has a KV cache of its own.
 /// If a token is computed at a wrong position or after a wrong sequence, other tokens come out.
@@ -136,6 +139,10 @@ impl Steps for Fake {
         assert_eq!(*counted, [prompt, output].concat());
     }
 
+    fn write_masks(&self, _: usize, _: &[Mask]) -> Result<()> {
+        Ok(())
+    }
+
     fn max_draft_pass(&self, _: usize) -> usize {
         self.max_draft_pass
     }
@@ -152,6 +159,7 @@ pub(super) struct Alone<'a> {
     pub(super) stats: Stats,
     pub(super) last_is_on_gpu: bool,
     pub(super) awaited: usize,
+    drafted: usize,
     pub(super) in_flight: InFlight,
     drafter: Drafter,
     /// Tokens that came together with others and were not read yet.
@@ -181,6 +189,7 @@ impl<'a> Alone<'a> {
             stats: Stats::default(),
             last_is_on_gpu: true,
             awaited: 1,
+            drafted: 0,
             in_flight,
             drafter: Drafter::new(lookup),
             ready: VecDeque::new(),
@@ -196,6 +205,14 @@ impl<'a> Alone<'a> {
             prompt: self.prompt,
             filled: &mut self.filled,
             most: self.most,
+            most_drafted: self.most,
+            foresight: Foresight {
+                constraint: None,
+                mask: None,
+                masked: false,
+                slot: 0,
+                drafted: &mut self.drafted,
+            },
             pace: &mut self.pace,
             stats: &mut self.stats,
             last_is_on_gpu: &mut self.last_is_on_gpu,
@@ -209,7 +226,7 @@ impl<'a> Alone<'a> {
         if self.ready.is_empty() {
             let (mut run, in_flight, drafter) = self.run();
             drafter.drop_mistaken(&mut run, in_flight);
-            drafter.submit(&mut run, in_flight);
+            drafter.submit(&mut run, in_flight).expect("a fake does not fail");
             self.take().await;
         }
         let choice = self.ready.pop_front()?;

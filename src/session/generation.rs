@@ -75,6 +75,8 @@ pub(super) struct Generation<'a> {
     pub(super) drafter: Option<Drafter>,
     /// How many of its tokens are in flight.
     pub(super) in_flight: usize,
+    /// How many of these, the last ones, are drafted and chosen by masks of their own.
+    pub(super) drafted: usize,
     /// The tokens that were put in last. At the end the sequence gets them, though they are not
     /// computed.
     pub(super) inserted: Vec<u32>,
@@ -96,7 +98,12 @@ pub(super) enum Next {
 impl Generation<'_> {
     /// Whether drafts give the same tokens as steps.
     pub(super) fn can_draft(&self) -> bool {
-        self.options.sampling.is_greedy() && self.constraint.is_none()
+        self.options.sampling.is_greedy()
+    }
+
+    /// Whether its next token has to be one of those that a constraint allows.
+    fn is_held(&self) -> bool {
+        self.constraint.is_some() && !self.is_free && self.mask.is_some()
     }
 
     /// Whether a token that may follow is the same with a mask as without. Of a draw, filters would
@@ -113,8 +120,7 @@ impl Generation<'_> {
 
     /// Whether the tokens in flight were chosen without knowing what may follow.
     pub(super) fn drops_in_flight(&self) -> bool {
-        let is_held = self.constraint.is_some() && !self.is_free && self.mask.is_some();
-        is_held && self.in_flight > 0
+        self.is_held() && self.in_flight > self.drafted
     }
 
     /// How many tokens may be in flight. The tokens up to there have to be known before the next
@@ -134,8 +140,7 @@ impl Generation<'_> {
     /// Whether the token in flight can be computed before it is known.
     pub(super) fn computes_ahead(&self, sequence: &Cached) -> bool {
         let has_room = sequence.filled < sequence.room().min(self.most());
-        let is_held = self.constraint.is_some() && !self.is_free && self.mask.is_some();
-        is_held && self.decodes && self.in_flight == 1 && !self.ahead && has_room
+        self.is_held() && self.decodes && self.in_flight == 1 && !self.ahead && has_room
     }
 
     /// Positions that steps may fill. The room of the sequence limits them, and so does the
@@ -143,6 +148,14 @@ impl Generation<'_> {
     pub(super) fn most_filled(&self, sequence: &Cached) -> usize {
         let known = self.horizon().saturating_sub(self.in_flight);
         sequence.room().min(self.most()).min(sequence.filled.saturating_add(known))
+    }
+
+    /// Positions that draft passes may fill. Where the answer is held, each of their tokens has a mask.
+    pub(super) fn most_drafted(&self, sequence: &Cached) -> usize {
+        match self.is_held() {
+            true => sequence.room().min(self.most()),
+            false => self.most_filled(sequence),
+        }
     }
 
     /// The most tokens that its sequence may have.

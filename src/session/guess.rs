@@ -62,6 +62,11 @@ impl Guess {
         (self.held, self.right) = (0, 0);
     }
 
+    /// The tokens that may follow, if the next token is chosen without a mask.
+    pub(super) fn allowed(&self) -> Option<&Mask> {
+        self.allowed.as_ref()
+    }
+
     /// How many steps may be in flight without a mask; `None` if there is one.
     pub(super) fn steps(&self) -> Option<usize> {
         self.allowed.as_ref().map(|_| self.right.clamp(STEPS.0, STEPS.1))

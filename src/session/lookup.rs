@@ -60,6 +60,11 @@ impl Lookup {
         self.expected = draft(tokens, 1).first().copied();
     }
 
+    /// Must be called when tokens were put in; `tokens` end with them. No draft is to blame for them.
+    pub(super) fn inserted(&mut self, tokens: &[u32]) {
+        self.expected = draft(tokens, 1).first().copied();
+    }
+
     /// Must be called after each pass, with the number of tokens that it gave, and whether its
     /// whole draft was accepted. If no drafted token was accepted, it gives one token. If even its
     /// first token was wrong, which is the last one of the sequence, it gives none.

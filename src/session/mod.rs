@@ -12,6 +12,7 @@ mod decide;
 mod draft;
 #[cfg(test)]
 mod fake;
+mod foresight;
 mod generate;
 mod generation;
 mod guess;

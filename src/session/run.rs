@@ -1,5 +1,6 @@
 //! The progress of a generation, which steps and drafts share.
 
+use super::foresight::Foresight;
 use super::pace::Pace;
 use super::stats::Stats;
 use super::work::{InFlight, Work};
@@ -17,6 +18,9 @@ pub(super) struct Run<'a> {
     pub(super) filled: &'a mut usize,
     /// Positions that may be filled.
     pub(super) most: usize,
+    /// Positions that draft passes may fill.
+    pub(super) most_drafted: usize,
+    pub(super) foresight: Foresight<'a>,
     pub(super) pace: &'a mut Pace,
     pub(super) stats: &'a mut Stats,
     /// Whether the token that the next step computes is on the GPU, or will be when the steps in
@@ -30,6 +34,11 @@ impl Run<'_> {
     /// Tokens that may still be submitted.
     pub(super) fn left(&self) -> usize {
         self.most.saturating_sub(*self.filled)
+    }
+
+    /// Tokens of draft passes that may still be submitted.
+    pub(super) fn left_of_drafts(&self) -> usize {
+        self.most_drafted.saturating_sub(*self.filled)
     }
 
     /// Submits steps, at most `batch_steps` at a time, until the pace allows no more or no more

@@ -15,6 +15,7 @@ use super::caches::{Cached, given_up};
 use super::calls::{Calls, Prompt};
 use super::chunks::Chunk;
 use super::draft::Drafter;
+use super::foresight::Foresight;
 use super::generate::GenerateOptions;
 use super::generation::{Generation, Next};
 use super::loaded::Session;
@@ -56,7 +57,10 @@ impl Running<'_> {
     fn drop_drafts(&mut self) {
         while let Some((serial, tokens)) = self.in_flight.drop_draft() {
             let one = self.all.iter_mut().find(|one| one.serial == serial);
-            one.into_iter().for_each(|one| one.in_flight -= tokens);
+            one.into_iter().for_each(|one| {
+                one.in_flight -= tokens;
+                one.drafted = 0;
+            });
         }
     }
 }
@@ -223,7 +227,7 @@ impl Session {
             self.use_sequence(one)?;
             let sequence = self.caches.running(one.sequence)?;
             let mut run = run(&*self.engine, one, sequence, &mut self.pace);
-            drafter.submit(&mut run, &mut running.in_flight);
+            drafter.submit(&mut run, &mut running.in_flight)?;
         }
         one.drafter = Some(drafter);
         Ok(())
@@ -359,6 +363,10 @@ impl Session {
                 };
                 self.use_sequence(one)?;
                 let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
+                if one.masked {
+                    // Steps without a mask would drop the tokens that are chosen with theirs.
+                    one.guesses = false;
+                }
                 let sequence = self.caches.running(one.sequence)?;
                 let mut run = run(&*self.engine, one, sequence, &mut self.pace);
                 let tokens = drafter.accepted(&mut run, &mut running.in_flight, &ids, chosen);
@@ -404,6 +412,7 @@ impl Session {
         for choice in tokens {
             let one = &mut running.all[index];
             one.in_flight -= 1;
+            one.drafted = one.drafted.min(one.in_flight);
             if let Some(sequence) = self.caches.get(one.sequence) {
                 sequence.tokens.push(choice.id);
                 if let Some(drafter) = &mut one.drafter {
@@ -460,7 +469,7 @@ impl Session {
             Ok(Next::Insert(ids)) => {
                 running.serials += 1;
                 one.serial = running.serials;
-                one.in_flight = 0;
+                (one.in_flight, one.drafted) = (0, 0);
                 one.inserted.clear();
                 (one.decodes, one.counted, one.ahead) = (false, false, false);
                 if self.chunks.grid().is_some() || ids.is_empty() {
@@ -471,7 +480,13 @@ impl Session {
                 }
                 // If there is no room, it waits for the room of another generation.
                 self.extend(one, &ids).await?;
-                one.from = self.caches.running(one.sequence)?.filled;
+                let sequence = self.caches.running(one.sequence)?;
+                one.from = sequence.filled;
+                if let Some(drafter) = one.drafter.as_mut().filter(|_| !ids.is_empty()) {
+                    drafter.inserted(&sequence.tokens);
+                }
+                // They draft what would have come.
+                running.drop_drafts();
             }
             end => {
                 let one = running.all.remove(index);
@@ -531,11 +546,20 @@ fn run<'a>(
     sequence: &'a mut Cached,
     pace: &'a mut Pace,
 ) -> Run<'a> {
+    let (most, most_drafted) = (one.most_filled(sequence), one.most_drafted(sequence));
     Run {
         model,
         serial: one.serial,
         prompt: one.prompt,
-        most: one.most_filled(sequence),
+        most,
+        most_drafted,
+        foresight: Foresight {
+            constraint: one.constraint.as_deref().filter(|_| !one.is_free),
+            mask: one.mask.as_ref().or(one.guess.allowed()),
+            masked: one.masked,
+            slot: one.slot,
+            drafted: &mut one.drafted,
+        },
         tokens: &sequence.tokens,
         filled: &mut sequence.filled,
         pace,

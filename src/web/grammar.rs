@@ -26,6 +26,8 @@ export interface Matcher {
   take(id: number): void
   /** A mask of the tokens that may follow; tokens that are forced, which count as taken; or nothing. */
   follow(): Uint32Array | readonly number[] | undefined
+  /** A copy that goes its own way. */
+  fork(): Matcher
   free(): void
 }
 ";
@@ -42,6 +44,8 @@ extern "C" {
     fn take(this: &Matcher, id: u32) -> Result<(), JsValue>;
     #[wasm_bindgen(method, catch)]
     fn follow(this: &Matcher) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn fork(this: &Matcher) -> Result<Matcher, JsValue>;
     #[wasm_bindgen(method, catch)]
     fn free(this: &Matcher) -> Result<(), JsValue>;
 }
@@ -75,6 +79,12 @@ impl Constraint for Held {
             }
             _ => Follow::Nothing,
         })
+    }
+
+    fn fork(&self) -> Option<Box<dyn Constraint>> {
+        // This fails if the module has crashed, or has no memory left.
+        let matcher = self.matcher.fork().ok()?;
+        Some(Box::new(Self { matcher, ..*self }))
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) const N_VOCAB: usize = 264;
 /// Says what may follow the tokens of the answer so far.
 pub(crate) type Rule = fn(&[u32]) -> Result<Follow>;
 
+#[derive(Clone)]
 struct Ruled {
     rule: Rule,
     answer: Vec<u32>,
@@ -40,6 +41,10 @@ impl Constraint for Ruled {
             self.answer.extend(ids);
         }
         Ok(follow)
+    }
+
+    fn fork(&self) -> Option<Box<dyn Constraint>> {
+        Some(Box::new(self.clone()))
     }
 }
 

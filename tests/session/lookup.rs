@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tritloom::native::block_on;
-use tritloom::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
+use tritloom::Result;
+use tritloom::native::{Format, Formats, block_on};
+use tritloom::sampling::Mask;
+use tritloom::session::{FinishReason, Follow, GenerateOptions, LmHead, Session, Stats};
 
+use crate::constraint::{N_VOCAB, Rule, ruled};
 use crate::setup::{Setup, argmax, generate, greedy};
 use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
 
@@ -159,6 +162,57 @@ fn a_full_context_ends_a_draft() {
                 .unwrap();
         assert_eq!(found.ids, plain.ids);
         assert_eq!((found.ids.len(), found.stats.finish_reason), (13, FinishReason::Length));
+    }
+}
+
+/// Now and then the cycle may not go on, or tokens are put in.
+fn held(answer: &[u32]) -> Result<Follow> {
+    let all = 0..250;
+    Ok(match answer.len() % 31 {
+        10 => Follow::These(vec![40, 41]),
+        25 => Follow::OneOf(Mask::of(N_VOCAB, all.filter(|id| !cycle().contains(id)))),
+        _ => Follow::OneOf(Mask::of(N_VOCAB, all)),
+    })
+}
+
+fn held_later(answer: &[u32]) -> Result<Follow> {
+    if answer.len() < 14 { Ok(Follow::Any) } else { held(answer) }
+}
+
+/// A draft ends before a token that may not follow.
+#[test]
+fn answers_that_are_held_to_something_are_drafted_too() {
+    let setups = setups().into_iter().chain([Setup::default().like_a_card()]);
+    for (setup, repeat) in setups.zip([1.0, 1.0001, 1.0, 1.0]) {
+        let mut session = setup.load(&cycling().build()).unwrap();
+        for rule in [held as Rule, held_later] {
+            // Where steps are fast, some of them run ahead without a mask.
+            for ms in [1, 100] {
+                session.suppose_steps_of(Duration::from_millis(ms));
+                let mut options = ruled(rule, greedy(60));
+                options.sampling.repeat_penalty = repeat;
+                let stats = check_same(&mut session, &cycle(), &options);
+                assert!(stats.draft_passes > 0 && stats.accepted_tokens > 15, "{ms} ms: {stats:?}");
+                assert!(stats.forced_tokens > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_in_a_format_are_drafted_too() {
+    let mut session = Setup::default().on_reference().load(&cycling().build()).unwrap();
+    let formats = Formats::new(session.tokenizer()).unwrap();
+    let text = session.tokenizer().decode(&cycle()[..5]).unwrap();
+    let chars = text.chars().map(|c| format!("\\u{:04x}", c as u32)).collect::<String>();
+    let pattern = Format::Regex(format!("[{chars}]{{30}}<end>"));
+    let format = formats.format("regex", &pattern).unwrap();
+    let options = GenerateOptions { constraints: Some(format.constraints()), ..greedy(60) };
+    for ms in [1, 100] {
+        session.suppose_steps_of(Duration::from_millis(ms));
+        let stats = check_same(&mut session, &cycle(), &options);
+        assert!(stats.draft_passes > 0 && stats.accepted_tokens > 15, "{ms} ms: {stats:?}");
+        assert_eq!(stats.finish_reason, FinishReason::Stop);
     }
 }
 

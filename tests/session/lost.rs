@@ -117,6 +117,10 @@ impl Steps for Lost {
         self.losing.submit(self.compute.decode_and_choose(ids, pos, before))
     }
 
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        self.compute.write_masks(slot, masks)
+    }
+
     fn max_draft_pass(&self, pos: usize) -> usize {
         self.compute.max_draft_pass(pos)
     }
@@ -193,10 +197,6 @@ impl Compute for Lost {
 
     fn set_choosing(&self, choosing: &Choosing) {
         self.compute.set_choosing(choosing);
-    }
-
-    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
-        self.compute.write_masks(slot, masks)
     }
 
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {
