@@ -70,6 +70,8 @@ async function compile(): Promise<WebAssembly.Module> {
 }
 
 const formats = new WeakMap<Tokens, Promise<Formats>>()
+/** Those of them that are here already. */
+const ready = new WeakSet<Promise<Formats>>()
 
 /** The formats of a model. Its vocabulary is read once, which takes about a second. */
 export function formatsOf(model: Tokens): Promise<Formats> {
@@ -78,9 +80,18 @@ export function formatsOf(model: Tokens): Promise<Formats> {
   const made = (compiling ??= compile()).then(module => Formats.of(module, model))
   formats.set(model, made)
   const forget = () => { if (formats.get(model) === made) formats.delete(model) }
-  // The next call makes a new instance.
-  made.then(instance => { instance.onCrash = instance.onLarge = forget }, forget)
+  made.then(instance => {
+    // The next call makes a new instance.
+    instance.onCrash = instance.onLarge = forget
+    ready.add(made)
+  }, forget)
   return made
+}
+
+/** Whether the formats of a model are ready, so that a call need not wait for them. */
+export function hasFormats(model: Tokens): boolean {
+  const made = formats.get(model)
+  return made !== undefined && ready.has(made)
 }
 
 // Without `ignoreBOM` it would leave out U+FEFF at the beginning of a text.

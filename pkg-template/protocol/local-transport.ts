@@ -7,7 +7,8 @@ import type {
 import type { DeviceLoss, ModelInfo, Progress, Source, Token } from '../types.js'
 import type { CallPart, WasmModel } from '../tritloom.js'
 import { chosen } from '../cpu/choose.js'
-import { formatsOf } from '../crate/formats.js'
+import { formatsOf, hasFormats } from '../crate/formats.js'
+import type { Held } from '../crate/formats.js'
 import { ready, watch } from '../crate/wasm.js'
 import { newId } from '../ids.js'
 
@@ -127,12 +128,29 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
     }
     const calls = options.tools && model.callFormat(options)
     const format = calls === undefined ? responseFormat : { kind: 'calls' as const, text: calls }
-    // Without a format, a call that was aborted meanwhile ends before it begins.
-    const formats = format && await unlessAborted(formatsOf(model), signal)
-    const held = formats && formats.hold(format)
+    if (!format) return model.generate(input, options, onToken, signal)
+    const called = performance.now()
+    const stop = new AbortController()
+    // The first answer in a format waits for its module. The prompt is computed meanwhile: the answer
+    // then finds all but its last token in the KV cache.
+    const begun = hasFormats(model) ? undefined : model.generate(
+      input, { ...options, maxTokens: 1 }, () => {}, AbortSignal.any(signal ? [signal, stop.signal] : [stop.signal])
+    )
+    // If the format is refused, that is the error.
+    begun?.catch(() => {})
+    let held: Held | undefined
     try {
-      return await model.generate(input, options, onToken, signal, held?.grammar)
+      // Without a format, a call that was aborted meanwhile ends before it begins.
+      held = (await unlessAborted(formatsOf(model), signal))?.hold(format)
+      const before = await begun
+      const waited = performance.now() - called
+      const stats = await model.generate(input, options, onToken, signal, held?.grammar)
+      if (!before) return stats
+      const { reusedTokens, prefillTokensPerSecond } = before
+      const timeToFirstToken = stats.timeToFirstToken && waited + stats.timeToFirstToken
+      return { ...stats, reusedTokens, prefillTokensPerSecond, timeToFirstToken }
     } finally {
+      stop.abort()
       held?.release()
     }
   },

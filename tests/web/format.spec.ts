@@ -67,6 +67,40 @@ test('an answer that is stopped while its module is fetched ends at once', async
   expect(await page.evaluate(() => window.model.generate('Who are you?', { responseFormat: /yes/ }).text())).toBe('yes')
 })
 
+test('the module is fetched by the first answer in a format, and its prompt is computed meanwhile', async ({ harness: page }) => {
+  let [requests, send] = [0, () => {}]
+  const held = new Promise<void>(resolve => { send = resolve })
+  await page.route('**/grammar.wasm', async route => {
+    requests++
+    await held
+    await route.continue()
+  })
+  await load(page, { worker: false }, GOLDEN_MODEL)
+  await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 2 }).text())
+  expect(requests).toBe(0)
+  const meanwhile = await page.evaluate(async () => {
+    const { model } = window
+    const prompt = 'Why did the small dog run away from the house?'
+    const answer = model.generate(prompt, { responseFormat: /yes|no/ })
+    Object.assign(window, { answer })
+    // This one takes longer than the prompt.
+    await model.generate('Who?', { maxTokens: 3 }).text()
+    return await model.generate(prompt, { maxTokens: 1 }).stats
+  })
+  expect(meanwhile.reusedTokens).toBe(meanwhile.promptTokens - 1)
+  send()
+  const { text, stats } = await page.evaluate(async () => {
+    const { answer } = window as unknown as { answer: ReturnType<typeof window.model.generate> }
+    return { text: await answer.text(), stats: await answer.stats }
+  })
+  expect(['yes', 'no']).toContain(text)
+  expect(requests).toBe(1)
+  expect(stats.promptTokens).toBe(meanwhile.promptTokens)
+  // The answer is told what the prompt found.
+  expect(stats.reusedTokens).toBeLessThan(stats.promptTokens - 1)
+  expect(stats.timeToFirstToken).toBeGreaterThan(0)
+})
+
 test('a model whose module cannot be fetched says so, and the next answer fetches it', async ({ harness: page }) => {
   await page.route('**/grammar.wasm', route => route.fulfill({ status: 503 }), { times: 1 })
   await load(page, { worker: false }, GOLDEN_MODEL)
