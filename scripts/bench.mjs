@@ -6,7 +6,7 @@
 //                    [--backend webgpu|cpu] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
 //                    [--soak TOKENS] [--visits | --limits] [--no-matrix-units] [--deterministic]
-//                    [--peer DIR] [--json] [--no-build]
+//                    [--peer DIR] [--browser chromium|firefox] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
@@ -37,6 +37,8 @@
 //               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
 //               run; --prefill is then in words
+//   --browser   firefox has only the usual report and its additions but --soak: nothing drives it from
+//               outside. FIREFOX names it.
 //   --no-build  takes pkg/ as it is, for a machine without Rust; prints only the report
 //
 // Standard error says what is being measured.
@@ -47,7 +49,7 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { LoneBrowser } from './bench/alone.mjs'
+import { chromiumFlags, LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
 import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
 import { serve } from './bench/server.mjs'
@@ -59,6 +61,7 @@ import { inRoot } from './paths.mjs'
 import { run } from './process.mjs'
 import { main, Stop } from './report.mjs'
 import { browser as browserStep, findBrowser } from './setup/browser.mjs'
+import { findFirefox, firefoxFlags } from './setup/firefox.mjs'
 import { ensure, setUp } from './setup/steps.mjs'
 
 const SOFTWARE =
@@ -157,6 +160,7 @@ function parse() {
       'matrix-units': { type: 'boolean', default: true },
       deterministic: { type: 'boolean', default: false },
       peer: { type: 'string' },
+      browser: { type: 'string', default: 'chromium' },
       json: { type: 'boolean', default: false },
       build: { type: 'boolean', default: true }
     }
@@ -176,6 +180,10 @@ function parse() {
   if (!backends.includes(values.backend)) throw new Stop(`--backend takes ${backends.join(' or ')}.`)
   const onGpu = ['limits', 'profile'].find(given)
   if (onGpu && values.backend === 'cpu') throw new Stop(`--${onGpu} is about the GPU.`)
+  if (!['chromium', 'firefox'].includes(values.browser))
+    throw new Stop(`--browser takes chromium or firefox, not \`${values.browser}\`.`)
+  const ofChromium = values.browser === 'firefox' && [...REPORTS, 'soak'].find(given)
+  if (ofChromium) throw new Stop(`--${ofChromium} goes with Chromium only.`)
   exclude(['lookup', deviates])
   const number = name => {
     const value = Number(values[name])
@@ -228,9 +236,7 @@ async function beside(file, options) {
 
 /** The whole report, on the model in `file`. */
 async function bench(file, { build, json, model, shape, lookup, peer, visits, limits, ...options }) {
-  const { chromium } = await import('playwright-core')
   const server = await serve(file)
-  const args = browserFlags()
   const loads = []
   const start = performance.now()
   while (
@@ -238,26 +244,21 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
     (loads.length === 0 || performance.now() - start < 1000 * options.patience)
   ) {
     tell(`load ${loads.length + 1} of ${options.loads}`)
-    loads.push(await loadAlone(server, args, options))
+    loads.push(await loadAlone(server, options))
   }
-  const browser = await chromium.launch({
-    executablePath: findBrowser(),
-    args: [EXACT_CLOCK, ...args]
-  })
+  const { version, page, close } = await pages[options.browser](server)
   try {
-    const page = await open(browser, server)
-    await page.exposeFunction('tell', tell)
     await page.evaluate(inPage.load, held(options))
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
     if (lookup) tell('prompt lookup')
     const lookups = lookup ? await page.evaluate(inPage.lookups, options) : []
-    const memory = { wasm: await wasmBytes(page) }
+    const memory = page.workers ? { wasm: await wasmBytes(page) } : undefined
     if (options.soak > 0) tell(`${options.soak} tokens in a row`)
     const soak = options.soak > 0 ? await runSoak(page, options.soak) : undefined
     const gains = lookups.map(lookupGain)
     return {
-      browser: `Chromium ${browser.version()}`,
+      browser: version,
       ...measured,
       figures,
       lookups: gains,
@@ -265,9 +266,39 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
       soak
     }
   } finally {
-    await browser.close()
+    await close()
     server.close()
   }
+}
+
+/** A page of each browser, for all that is measured after the loads. */
+const pages = {
+  chromium: async server => {
+    const { chromium } = await import('playwright-core')
+    const browser = await chromium.launch({
+      executablePath: findBrowser(),
+      args: [EXACT_CLOCK, ...browserFlags()]
+    })
+    const page = await open(browser, server)
+    await page.exposeFunction('tell', tell)
+    return { version: `Chromium ${browser.version()}`, page, close: () => browser.close() }
+  },
+  firefox: async server => {
+    const browser = await openAlone(server, 'firefox')
+    const evaluate = async (work, argument) => (await browser.ask(work, argument)).answer
+    await evaluate(async () => { globalThis.tell = async () => {} })
+    const version = /Firefox\/[\d.]+/.exec(await evaluate(async () => navigator.userAgent))[0]
+    return { version: version.replace('/', ' '), page: { evaluate }, close: () => browser.close() }
+  }
+}
+
+/** A browser that does nothing else. */
+function openAlone(server, browser) {
+  const url = `${server.address}/scripts/bench/alone.html`
+  if (browser === 'chromium') return LoneBrowser.open(findBrowser(), chromiumFlags(browserFlags()), url)
+  const executable = findFirefox()
+  if (!executable) throw new Stop('There is no Firefox that is new enough. FIREFOX names one.')
+  return LoneBrowser.open(executable, firefoxFlags, url)
 }
 
 /** Says what is being measured: on a slow card it takes minutes. */
@@ -278,10 +309,9 @@ function tell(what) {
 /** The times of loads alone, of the model in `file`. */
 async function visits(file, options) {
   const server = await serve(file)
-  const args = browserFlags()
   const browser = await (await import('playwright-core')).chromium.launch({
     executablePath: findBrowser(),
-    args
+    args: browserFlags()
   })
   const version = browser.version()
   await browser.close()
@@ -289,8 +319,8 @@ async function visits(file, options) {
   try {
     for (let run = 1; run <= options.loads; run++) {
       tell(`visits ${run} of ${options.loads}`)
-      const [first, second] = await loadsAlone(server, args, options, ['use', 'only'])
-      const [notStored, again] = await loadsAlone(server, args, options, ['off', 'off'])
+      const [first, second] = await loadsAlone(server, options, ['use', 'only'])
+      const [notStored, again] = await loadsAlone(server, options, ['off', 'off'])
       all.push({ first, second, notStored, again })
     }
   } finally {
@@ -329,18 +359,14 @@ async function limits(file, options) {
 }
 
 /** Times a load from the server and one from storage, in a browser that does nothing else. */
-async function loadAlone(server, args, options) {
-  const [cold, stored] = await loadsAlone(server, args, options, ['refresh', 'only'])
+async function loadAlone(server, options) {
+  const [cold, stored] = await loadsAlone(server, options, ['refresh', 'only'])
   return { cold, stored }
 }
 
 /** Times loads one after the other, each with its `cache`, in a browser that does nothing else. */
-async function loadsAlone(server, args, options, caches) {
-  const browser = await LoneBrowser.open(
-    findBrowser(),
-    args,
-    `${server.address}/scripts/bench/alone.html`
-  )
+async function loadsAlone(server, options, caches) {
+  const browser = await openAlone(server, options.browser)
   try {
     const loads = []
     for (const cache of caches) {

@@ -22,6 +22,10 @@ const driverCache = folder => ({
   MESA_SHADER_CACHE_DIR: folder
 })
 
+/** The flags with which Chromium starts in a folder. `firefoxFlags` of the setup has those of Firefox. */
+export const chromiumFlags = args => folder =>
+  ['--headless=new', `--user-data-dir=${folder}`, ...args]
+
 /**
  * A browser with a profile on disk, like a visitor's: a private window would store in memory. On
  * Linux the GPU's driver has a cache of its own for each, which is empty at first.
@@ -39,24 +43,19 @@ export class LoneBrowser {
    * Opens alone.html at `url`. The page posts the answer to the last question, or nothing at first.
    * The response is the next question.
    * @param {string} executable
-   * @param {string[]} args
+   * @param {(folder: string) => string[]} flags
    * @param {string} url
    */
-  static async open(executable, args, url) {
+  static async open(executable, flags, url) {
     const browser = new LoneBrowser()
     const ready = browser.#next()
     await new Promise(resolve => browser.#server.listen(0, 'localhost', resolve))
     const asks = encodeURIComponent(`http://localhost:${browser.#server.address().port}`)
-    const flags = [
-      '--headless=new',
-      `--user-data-dir=${browser.#folder}`,
-      ...args,
-      `${url}?asks=${asks}`
-    ]
+    const args = [...flags(browser.#folder), `${url}?asks=${asks}`]
     const compiled = join(browser.#folder, 'driver-cache')
     mkdirSync(compiled)
     const env = { ...process.env, ...driverCache(compiled) }
-    browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true, env })
+    browser.#process = spawn(executable, args, { stdio: 'ignore', detached: true, env })
     process.once('exit', browser.#leave)
     browser.#ended = new Promise((_, reject) =>
       browser.#process.once('exit', () => reject(new Error('the browser ended')))

@@ -106,8 +106,9 @@ export async function measure({
   const MIN_TOKENS = 4
   const since = start => (performance.now() - start) / 1000
   /**
-   * Two formats for answers of `tokens` tokens. A model with random weights chooses all tokens in the
-   * first, and four of ten in the second. The format puts in the others.
+   * Ways to ask for answers of `tokens` tokens, by name. A model with random weights chooses all tokens of
+   * words and letters, and four of ten of the records; the format puts in the others. Of all it might
+   * choose, words forbid next to nothing, letters nearly everything.
    */
   const FORMATS = tokens => {
     // Models with random weights have numbered words, and a token for each letter.
@@ -118,10 +119,15 @@ export async function measure({
       additionalProperties: false
     }
     const n = Math.ceil(tokens / 20)
-    return [
-      { type: 'regex', pattern: '( [0-9]{1,6})+' },
-      { type: 'json_schema', schema: { type: 'array', items: record, minItems: n, maxItems: n } }
-    ]
+    const list = { type: 'array', items: record, minItems: n, maxItems: n }
+    const records = { responseFormat: { type: 'json_schema', schema: list } }
+    return {
+      'no format': {},
+      words: { responseFormat: { type: 'regex', pattern: '( [0-9]{1,6})+' } },
+      letters: { responseFormat: { type: 'regex', pattern: `[a-z]{${tokens}}` } },
+      records,
+      'records with prompt lookup': { ...records, promptLookup: true }
+    }
   }
   // Each run's prompt begins with other ids, so that no run finds its prompt in the KV cache.
   const prompt = (length, run) =>
@@ -252,35 +258,42 @@ export async function measure({
   if (format) {
     // Each in turn, so that all of them meet the same card.
     for (const at of [1, model.info.maxBatch]) {
-      const all = []
+      const all = {}
       for (let run = 0; run <= runs; run++) {
         await tell(`answers in a format, ${at} at once, run ${run} of ${runs}`)
-        for (const [n, responseFormat] of [undefined, ...FORMATS(tokens)].entries()) {
+        for (const [n, [name, way]] of Object.entries(FORMATS(tokens)).entries()) {
           const inputs = Array.from({ length: at }, (_, i) =>
-            prompt(16, 100 + 64 * run + 16 * n + i)
+            prompt(16, 100 + 128 * run + 16 * n + i)
           )
           const start = performance.now()
-          const options = { maxTokens: tokens, promptLookup: false, responseFormat }
+          const options = { maxTokens: tokens, promptLookup: false, ...way }
           const answers = model.generateMany(inputs, options)
           const stats = await Promise.all(answers.map(({ stats }) => stats))
           const seconds = since(start)
           const sum = name => stats.reduce((sum, stats) => sum + stats[name], 0)
           const [made, forced] = [sum('completionTokens'), sum('forcedTokens')]
           const found = {
-            rate: made / seconds, share: forced / made, decode: stats[0].decodeTokensPerSecond
+            rate: made / seconds,
+            chosen: (made - forced) / seconds,
+            share: forced / made,
+            decode: stats[0].decodeTokensPerSecond
           }
-          // The first run warms up, and reads the vocabulary.
-          if (run > 0) (all[n] ??= []).push(found)
+          // The first run warms up. The first answer in a format fetches the module and reads the vocabulary.
+          if (run > 0) (all[name] ??= []).push(found)
+          else if (at === 1 && name === 'words') {
+            add(`first answer in a format, ${made} tokens, with its module and vocabulary`, 's', [seconds])
+          }
         }
       }
-      const names = ['no format', 'words', 'records']
-      for (const [n, found] of all.entries()) {
-        const share = found[0].share > 0 ? `, ${(100 * found[0].share).toFixed(0)} % forced` : ''
-        const addFound = (what, name) =>
-          add(`${at} at once, ${names[n]}${share}, ${what}`, 'tok/s', found.map(one => one[name]))
+      for (const [name, found] of Object.entries(all)) {
+        const isForced = found[0].share > 0
+        const share = isForced ? `, ${(100 * found[0].share).toFixed(0)} % forced` : ''
+        const addFound = (what, value) =>
+          add(`${at} at once, ${name}${share}, ${what}`, 'tok/s', found.map(one => one[value]))
         addFound('whole answers', 'rate')
+        if (isForced) addFound('its chosen tokens', 'chosen')
         // Records begin with tokens that are put in, before the first one that is timed.
-        if (at === 1 && n < 2) addFound('decode', 'decode')
+        else if (at === 1) addFound('decode', 'decode')
       }
     }
   }

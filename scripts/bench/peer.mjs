@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { Stop } from '../report.mjs'
-import { LoneBrowser } from './alone.mjs'
+import { chromiumFlags, LoneBrowser } from './alone.mjs'
 import { answerBoth, loadBoth } from './peer-page.mjs'
 import { figure } from './table.mjs'
 
@@ -28,7 +28,7 @@ export const peerFolder = folder => {
 export const comparePeer = async (executable, args, address, options, tell) => {
   const { peer, prefill, tokens, runs, patience, 'matrix-units': matrixUnits } = options
   const load = { patience, gpu: { features: { matrixUnits } } }
-  const browser = await LoneBrowser.open(executable, args, `${address}/scripts/bench/alone.html`)
+  const browser = await LoneBrowser.open(executable, chromiumFlags(args), `${address}/scripts/bench/alone.html`)
   try {
     tell('loads of both')
     const { answer: cold } = await browser.ask(loadBoth, { ...load, cache: 'refresh' })

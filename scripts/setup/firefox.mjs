@@ -1,5 +1,5 @@
-// Firefox for the tests, as people have it: an installed one, Debian's, or Mozilla's own.
-import { rmSync } from 'node:fs'
+// Firefox for the tests and the benchmark, as people have it: an installed one, Debian's, or Mozilla's own.
+import { rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { capture, find, isExecutable, runQuietly } from '../process.mjs'
@@ -20,6 +20,21 @@ const ARCHIVE =
 const folder = () => join(homedir(), '.cache', 'tritloom', 'firefox')
 
 const versionOf = path => versionIn(capture(path, ['--version']))
+
+/** WebGPU, also in workers and on drivers that Firefox does not know; and no pages of its own. */
+const PREFERENCES = `
+user_pref('dom.webgpu.enabled', true);
+user_pref('dom.webgpu.workers.enabled', true);
+user_pref('gfx.webgpu.ignore-blocklist', true);
+user_pref('browser.aboutwelcome.enabled', false);
+user_pref('datareporting.policy.dataSubmissionEnabled', false);
+`
+
+/** Makes a profile in `folder`, and gives the flags with which Firefox starts in it. */
+export const firefoxFlags = folder => {
+  writeFileSync(join(folder, 'user.js'), PREFERENCES)
+  return ['--headless', '--no-remote', '--profile', folder]
+}
 
 /** The path of a Firefox that is new enough, or null. `FIREFOX` in the environment decides. */
 export const findFirefox = () => {

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { LoneBrowser } from '../../scripts/bench/alone.mjs'
+import { chromiumFlags, LoneBrowser } from '../../scripts/bench/alone.mjs'
 
 const PAGE = `
   const asks = new URL(process.argv.at(-1)).searchParams.get('asks')
@@ -32,7 +32,7 @@ test('each new browser has an empty cache of the driver, which lasts until it is
   writeFileSync(page, PAGE)
   writeFileSync(browser, `#!/bin/sh\nexec "${process.execPath}" "${page}" "$@"\n`, { mode: 0o755 })
   const visits = async () => {
-    const lone = await LoneBrowser.open(browser, [], 'http://localhost/')
+    const lone = await LoneBrowser.open(browser, chromiumFlags([]), 'http://localhost/')
     try {
       const [first, second] = [await lone.ask(caches), await lone.ask(caches)]
       assert.deepEqual([first.answer.files, second.answer.files], [[], ['compiled']])

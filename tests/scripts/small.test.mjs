@@ -371,6 +371,9 @@ test('the benchmark refuses what it does not understand, before it builds or ope
       '--lookup and --embedding-deviation exclude each other.'
     ],
     [['--embedding-deviation', '1'], '--embedding-deviation goes with --shape only.'],
+    [['--browser', 'lynx'], '--browser takes chromium or firefox, not `lynx`.'],
+    [['--browser', 'firefox', '--visits'], '--visits goes with Chromium only.'],
+    [['--browser', 'firefox', '--soak', '9'], '--soak goes with Chromium only.'],
     [['--context', '0'], '--context takes a whole number from 1, not `0`.'],
     [['--backend', 'gpu'], '--backend takes webgpu or cpu.'],
     [['--backend', 'cpu', '--profile'], '--profile is about the GPU.'],

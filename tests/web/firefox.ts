@@ -2,7 +2,7 @@
 // now and then never returns from making a worker inside a worker. So a page of the tests asks
 // this process what to do, and shows the page under test in a frame.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,20 +10,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test as base, expect } from '@playwright/test'
-import { findFirefox } from '../../scripts/setup/firefox.mjs'
+import { findFirefox, firefoxFlags } from '../../scripts/setup/firefox.mjs'
 import { llvmpipe } from '../../scripts/setup/vulkan.mjs'
 import type { InPage } from './harness'
 
 export { expect }
-
-/** WebGPU, also in workers and on drivers that Firefox does not know; and no pages of its own. */
-const PREFERENCES = `
-user_pref('dom.webgpu.enabled', true);
-user_pref('dom.webgpu.workers.enabled', true);
-user_pref('gfx.webgpu.ignore-blocklist', true);
-user_pref('browser.aboutwelcome.enabled', false);
-user_pref('datareporting.policy.dataSubmissionEnabled', false);
-`
 
 /** Its path, or null. */
 export const firefoxPath = findFirefox() as string | null
@@ -110,10 +101,9 @@ export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [Firefo
       const pages = tabs.map((_, index) => `${baseURL}/tests/web/firefox.html?inbox=http://localhost:${port}/${index}`)
 
       const profile = mkdtempSync(join(tmpdir(), 'tritloom-firefox-'))
-      writeFileSync(join(profile, 'user.js'), PREFERENCES)
       // On Linux the driver of the native tests, unless the environment names another.
       const driver = process.env.VK_DRIVER_FILES || llvmpipe()
-      const firefox = spawn(firefoxPath!, ['--headless', '--no-remote', '--profile', profile, ...pages], {
+      const firefox = spawn(firefoxPath!, [...firefoxFlags(profile), ...pages], {
         env: driver ? { ...process.env, VK_DRIVER_FILES: driver } : process.env, stdio: 'ignore'
       })
       const ended = new Promise(resolve => firefox.once('exit', resolve))

@@ -2,7 +2,7 @@
 // of BitNet 2B-4T with random weights, made here.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, statSync } from 'node:fs'
-import { LoneBrowser } from '../../scripts/bench/alone.mjs'
+import { chromiumFlags, LoneBrowser } from '../../scripts/bench/alone.mjs'
 import { expect, test } from './harness'
 
 const MIB = 1 << 20
@@ -60,7 +60,7 @@ test('a large file goes to the GPU and into storage in parts, whatever the GPU g
   // `measureUserAgentSpecificMemory` is for pages that are isolated from other origins; without the
   // flag, the browser measures when it next collects its garbage, which may be never.
   const page = `${baseURL}/as/isolated/scripts/bench/alone.html`
-  const browser = await LoneBrowser.open(executablePath!, [...args, '--enable-blink-features=ForceEagerMeasureMemory'], page)
+  const browser = await LoneBrowser.open(executablePath!, chromiumFlags([...args, '--enable-blink-features=ForceEagerMeasureMemory']), page)
   try {
     const load = async (name: string, limits: object, cache: 'use' | 'only') => {
       const { answer, most } = await browser.ask(loadThere, { file: FILE, limits, cache })
