@@ -1,7 +1,7 @@
 //! Answers, with every way to choose their tokens, and prompts and models that are refused.
 
 use crate::support::{File, Kv, json, tiny};
-use crate::{SHORT, assert_fails, assert_wrong_usage, file, run, text};
+use crate::{SHORT, assert_fails, assert_wrong_usage, file, run, text, text_of};
 
 fn golden(name: &str) -> serde_json::Value {
     let goldens = json("models/tiny-stories.goldens.json");
@@ -173,6 +173,34 @@ fn bad_prompts_and_options_are_refused() {
         "bad-option",
         &["temperature"],
     );
+}
+
+#[test]
+fn answers_keep_to_a_format() {
+    let model = ["--backend", "cpu", "--model", "tests/data/golden/golden.gguf"];
+    let said = |more: &[&str]| text(&[&model[..], more, &["Who are you?"]].concat());
+    let schema = file(
+        "schema.json",
+        br#"{"type": "array", "items": {"enum": ["sun", 7]}, "minItems": 1, "maxItems": 3}"#,
+    );
+    let answer: Vec<serde_json::Value> =
+        serde_json::from_str(&said(&["--schema", &schema])).unwrap();
+    assert!((1..=3).contains(&answer.len()) && answer.iter().all(|one| *one == "sun" || *one == 7));
+    let answer = said(&["--regex", "(?:ab|cd){2}-[0-9]{3}"]);
+    let (words, digits) = answer.trim_end().split_once('-').unwrap();
+    assert!(["abab", "abcd", "cdab", "cdcd"].contains(&words) && digits.len() == 3, "{answer}");
+
+    // One token is no object.
+    let args = [&model[..], &["--json", "--max-tokens", "1", "Who are you?"]].concat();
+    let output = run(&args);
+    let note = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(text_of(&args, output).starts_with('{'));
+    assert!(note.contains("note: the answer is not complete"), "{note}");
+
+    let wrong = file("wrong-schema.json", br#"{"properties": {"a": {"uniqueItems": true}}}"#);
+    let args = [&model[..], &["--schema", &wrong, "Who?"]].concat();
+    assert_fails(&args, "bad-option", &["`/properties/a/uniqueItems` of the schema"]);
+    assert_wrong_usage(&["--schema", &schema, "--json", "Who?"], &["cannot be used with"]);
 }
 
 /// Each call is a line of JSON, whose arguments are valid by the schema.

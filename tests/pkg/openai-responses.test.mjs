@@ -6,10 +6,12 @@ import OpenAI from 'openai'
 import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
 import { ENDLESS, load, modelOf, post, refuses, stopped } from './answerer.mjs'
+import { fits, made } from './grammars.mjs'
 
 const { readResponseRequest } = await load('openai/responses-request')
 const { answer, createResponse } = await load('openai/server')
 const { BitNetError } = await load('error')
+const { portableOptions } = await load('page/format')
 
 const clientOf = model => new OpenAI({ fetch: (input, init) => answer(model, input, init), apiKey: '-', maxRetries: 0 })
 const hello = { model: 'any', input: 'Hello' }
@@ -147,6 +149,27 @@ test('the client\'s zod helpers ask for a schema, and parse the answer', async (
   assert.equal(first.type, 'json_schema')
   assert.deepEqual(first.schema.required, ['x', 'name'])
   assert.deepEqual(others, [first, first])
+})
+
+test('what the client\'s zod helpers print is a grammar of answers that they parse', async () => {
+  const formats = await made()
+  const tree = z.object({ value: z.int(), get next() { return tree.nullable() } })
+  for (const [schema, right, wrong] of [
+    [z.object({ a: z.number(), b: z.string().nullable() }), { a: 1.5, b: null }, { a: 1.5 }],
+    [z.object({ a: z.string().nullable().optional() }), { a: null }, { a: 1 }],
+    [z.object({ a: z.union([z.literal('x'), z.object({ b: z.boolean() })]) }), { a: { b: true } }, { a: 'y' }],
+    [z.object({ tree }), { tree: { value: 1, next: { value: 2, next: null } } }, { tree: { value: 1 } }]
+  ]) {
+    const model = modelOf([JSON.stringify(right)])
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const asked = { model: 'any', messages, response_format: zodResponseFormat(schema, 'it') }
+    const { choices: [{ message }] } = await clientOf(model).chat.completions.parse(asked)
+    assert.deepEqual(message.parsed, right)
+    const { grammar, release } = formats.hold(portableOptions(model.asked[0].options).responseFormat)
+    assert.ok(fits(grammar, JSON.stringify(right)), JSON.stringify(right))
+    assert.ok(!fits(grammar, JSON.stringify(wrong)), JSON.stringify(wrong))
+    release()
+  }
 })
 
 test('parameters become options of a generation', () => {

@@ -1,7 +1,9 @@
-// Schemas of zod as formats of answers, with the zod that is installed: what it prints, and which answers it
-// then allows. An answer that a grammar takes is one that zod parses.
+// Schemas of zod and valibot as formats of answers, with those that are installed: what they print, and which
+// answers they then allow. An answer that a grammar takes is one that they parse.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import * as v from 'valibot'
 import { z } from 'zod'
 import { fits, made } from './grammars.mjs'
 
@@ -14,6 +16,11 @@ const kinds = z.discriminatedUnion('kind', [
 ])
 const person = z.strictObject({ name: z.string().min(1), nick: z.string().optional(), age: z.int().nullable(), note: z.string().nullish() })
 const tree = z.strictObject({ value: z.int(), get next() { return tree.nullable() } })
+
+/** A schema of valibot, with what the tests ask of one of zod. */
+const valibot = schema =>
+  Object.assign(toStandardJsonSchema(schema), { safeParse: value => v.safeParse(schema, value) })
+const pet = v.strictObject({ kind: v.picklist(['cat', 'dog']), legs: v.pipe(v.number(), v.integer(), v.maxValue(4)), name: v.optional(v.nullable(v.string())) })
 
 for (const [name, schema, right, wrong] of [
   ['email', z.email(), ['a.b@example.org', "o'neil+x@a-b.example.org"], ['a..b@example.org', '.a@b.org', 'a@b', 'a b@c.org']],
@@ -33,6 +40,8 @@ for (const [name, schema, right, wrong] of [
   ['record', z.record(z.string(), z.int()), [{}, { a: 1, 'b c': -2 }], [{ a: 1.5 }, []]],
   ['tuple', z.tuple([z.string(), z.boolean()]), [['a', true]], [['a'], ['a', true, 1]]],
   ['enum, literal and union', z.union([z.enum(['a', 'b']), z.literal([1, null])]), ['a', 1, null], ['c', 2]],
+  ['an object of valibot', valibot(pet), [{ kind: 'cat', legs: 4 }, { kind: 'dog', legs: -3, name: null }, { kind: 'dog', legs: 3, name: 'a' }], [{ kind: 'cow', legs: 4 }, { kind: 'cat', legs: 5 }, { kind: 'cat', legs: 4, size: 1 }]],
+  ['a union of valibot', valibot(v.union([v.pipe(v.string(), v.email()), v.array(v.boolean())])), ['a.b@example.org', [true]], ['a@b', [1]]],
   ['a schema that refers to itself', tree, [{ value: 1, next: { value: 2, next: null } }], [{ value: 1 }]]
 ]) {
   test(`${name} is understood`, () => {

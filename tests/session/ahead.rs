@@ -113,6 +113,7 @@ fn a_token_that_may_not_follow_is_taken_back() {
             let expected = generate(&mut slow, &prompt, &options).unwrap();
             let found = generate(&mut session, &prompt, &options).unwrap();
             assert_eq!(found.ids, expected.ids, "{sampling:?}");
+            assert_eq!(found.logprobs, expected.logprobs, "{sampling:?}");
             assert_eq!(found.stats.forced_tokens, expected.stats.forced_tokens);
             let more = [&prompt[..], &expected.ids, &[1, 2]].concat();
             let [found, expected] = [&mut session, &mut slow]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tritloom::chat::{Message, Role};
 use tritloom::native::block_on;
-use tritloom::sampling::{Mask, Sampling};
+use tritloom::sampling::{Logprobs, Mask, Sampling};
 use tritloom::session::{
     Calls, Constraint, Constraints, FinishReason, Follow, GenerateOptions, Prompt, Token,
 };
@@ -87,12 +87,17 @@ fn only_tokens_that_may_follow_are_chosen() {
     for setup in [Setup::exact().on_reference(), Setup::exact().on_cpu(), Setup::default()] {
         let mut session = setup.small();
         for sampling in settings() {
-            let options = GenerateOptions { sampling, ..greedy(10) };
+            let options = GenerateOptions { sampling, logprobs: Some(2), ..greedy(10) };
             let found = generate(&mut session, &prompt, &ruled(one_of_seven, options)).unwrap();
             assert_eq!(found.ids.len(), 10);
             for (n, &id) in found.ids.iter().enumerate() {
                 let ids = [&prompt[..], &found.ids[..n]].concat();
                 let mut logits = block_on(session.logits(&ids)).unwrap();
+                // Log-probabilities are by the model alone.
+                let (by, own) =
+                    (Logprobs::new(&logits, id, 2), found.logprobs[n].1.clone().unwrap());
+                assert!((own.logprob - by.logprob).abs() < 1e-3, "{own:?}, not {by:?}");
+                assert_eq!(own.top[0].0, by.top[0].0);
                 sampling.penalize(&mut logits, &prompt, &found.ids[..n]);
                 let Follow::OneOf(mask) = one_of_seven(&found.ids[..n]).unwrap() else { panic!() };
                 mask.apply_to(&mut logits);

@@ -92,6 +92,29 @@ fn an_answer_ends_where_its_format_may_end() {
     assert!(!formatted.is_complete(&found.ids));
 }
 
+/// A stop text ends an answer where it is put in, and where the model chooses it.
+#[test]
+fn a_stop_text_cuts_an_answer_off() {
+    let (mut session, formats) = load(&byte_level());
+    let stopping = |formatted: &Formatted, stop: &str| GenerateOptions {
+        stop: vec![stop.into()],
+        ..held_to(formatted, greedy(40))
+    };
+    let forced = prepared(&formats, &json!({ "const": "hello world, hello" }));
+    let found = generate(&mut session, &noise(5), &stopping(&forced, "world")).unwrap();
+    assert_eq!((&*found.text, found.stats.finish_reason), ("\"hello ", FinishReason::Stop));
+    assert!(!forced.is_complete(&found.ids));
+    let chosen = formats.format("regex", &Format::Regex("[a-f]{20}".into())).unwrap();
+    let all = generate(&mut session, &noise(5), &held_to(&chosen, greedy(40))).unwrap().text;
+    let stop = &all[7..9];
+    let found = generate(&mut session, &noise(5), &stopping(&chosen, stop)).unwrap();
+    let expected = (all.split(stop).next().unwrap(), FinishReason::Stop);
+    assert_eq!((&*found.text, found.stats.finish_reason), expected);
+    // The next answer is a whole one.
+    let again = generate(&mut session, &noise(5), &held_to(&chosen, greedy(40))).unwrap();
+    assert_eq!(again.text, all);
+}
+
 #[test]
 fn any_object_is_an_answer_to_json() {
     let (mut session, formats) = load(&byte_level());

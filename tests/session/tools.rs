@@ -380,3 +380,24 @@ fn an_answer_that_is_begun_calls_no_tools() {
     block_on(session.serve(&calls)).unwrap();
     assert_error(block_on(answer), "bad-option", &["`tools`", "begun"]);
 }
+
+/// It ends the answer within the call.
+#[test]
+fn a_stop_text_cuts_a_call_off() {
+    let mut session = load(Setup::exact(), &with_markers());
+    // One is put in, the other is chosen.
+    for (stop, name) in [("\"city\"", "look"), ("tru", "time"), ("fals", "time")] {
+        let choice = ToolChoice::Named(name.into());
+        let stopping = GenerateOptions { stop: vec![stop.into()], ..greedy(200) };
+        let options = calling(&session, &choice, false, stopping);
+        let (said, stats) = ask(&mut session, &question(), &options);
+        let whole = calling(&session, &choice, false, greedy(200));
+        let (all, _) = ask(&mut session, &question(), &whole);
+        let expected = all.calls[0].arguments.split_once(stop).map(|(before, _)| before);
+        let (begun, ended) = (&*said.calls[0].arguments, said.ended);
+        match expected {
+            Some(before) => assert_eq!((begun, ended), (before, 0), "{stats:?}"),
+            None => assert_eq!((said.calls, ended), (all.calls, 1)),
+        }
+    }
+}
