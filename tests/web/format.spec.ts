@@ -78,15 +78,19 @@ test('the module is fetched by the first answer in a format, and its prompt is c
   await load(page, { worker: false }, GOLDEN_MODEL)
   await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 2 }).text())
   expect(requests).toBe(0)
-  const meanwhile = await page.evaluate(async () => {
-    const { model } = window
-    const prompt = 'Why did the small dog run away from the house?'
-    const answer = model.generate(prompt, { responseFormat: /yes|no/ })
+  // So long that no other answer takes its room.
+  const prompt = 'Why did the small dog run away from the house? '.repeat(3)
+  await page.evaluate(prompt => {
+    const answer = window.model.generate(prompt, { responseFormat: /yes|no/ })
     Object.assign(window, { answer })
+  }, prompt)
+  await expect.poll(() => requests).toBe(1)
+  const meanwhile = await page.evaluate(async prompt => {
+    const { model } = window
     // This one takes longer than the prompt.
     await model.generate('Who?', { maxTokens: 3 }).text()
     return await model.generate(prompt, { maxTokens: 1 }).stats
-  })
+  }, prompt)
   expect(meanwhile.reusedTokens).toBe(meanwhile.promptTokens - 1)
   send()
   const { text, stats } = await page.evaluate(async () => {
