@@ -246,7 +246,8 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
     tell(`load ${loads.length + 1} of ${options.loads}`)
     loads.push(await loadAlone(server, options))
   }
-  const { version, page, close } = await pages[options.browser](server)
+  const opened = options.browser === 'firefox' ? firefoxPage(server) : chromiumPage(server)
+  const { version, page, close } = await opened
   try {
     await page.evaluate(inPage.load, held(options))
     const measured = await page.evaluate(inPage.measure, options)
@@ -271,25 +272,27 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
   }
 }
 
-/** A page of each browser, for all that is measured after the loads. */
-const pages = {
-  chromium: async server => {
-    const { chromium } = await import('playwright-core')
-    const browser = await chromium.launch({
-      executablePath: findBrowser(),
-      args: [EXACT_CLOCK, ...browserFlags()]
-    })
-    const page = await open(browser, server)
-    await page.exposeFunction('tell', tell)
-    return { version: `Chromium ${browser.version()}`, page, close: () => browser.close() }
-  },
-  firefox: async server => {
-    const browser = await openAlone(server, 'firefox')
-    const evaluate = async (work, argument) => (await browser.ask(work, argument)).answer
-    await evaluate(async () => { globalThis.tell = async () => {} })
-    const version = /Firefox\/[\d.]+/.exec(await evaluate(async () => navigator.userAgent))[0]
-    return { version: version.replace('/', ' '), page: { evaluate }, close: () => browser.close() }
-  }
+/** A page of Chromium, for all that is measured after the loads. */
+async function chromiumPage(server) {
+  const { chromium } = await import('playwright-core')
+  const browser = await chromium.launch({
+    executablePath: findBrowser(),
+    args: [EXACT_CLOCK, ...browserFlags()]
+  })
+  const page = await open(browser, server)
+  await page.exposeFunction('tell', tell)
+  return { version: `Chromium ${browser.version()}`, page, close: () => browser.close() }
+}
+
+/** The same of Firefox, which asks for its work. */
+async function firefoxPage(server) {
+  const browser = await openAlone(server, 'firefox')
+  const evaluate = async (work, argument) => (await browser.ask(work, argument)).answer
+  await evaluate(async () => {
+    globalThis.tell = async () => {}
+  })
+  const version = /Firefox\/[\d.]+/.exec(await evaluate(async () => navigator.userAgent))[0]
+  return { version: version.replace('/', ' '), page: { evaluate }, close: () => browser.close() }
 }
 
 /** A browser that does nothing else. */
