@@ -16,9 +16,9 @@ test('answers of two formats and a free one run as a batch, each as alone', asyn
   const { alone, together, batches } = await page.evaluate(async () => {
     const { model } = window
     const all = [
-      { responseFormat: { type: 'regex', pattern: '[a-z ]{20,30}' } },
-      { responseFormat: { type: 'json_schema', schema: { type: 'string', minLength: 20, maxLength: 30 } } },
-      { maxTokens: 20 }
+      { responseFormat: { type: 'regex', pattern: '[a-z ]{60,70}' } },
+      { responseFormat: { type: 'json_schema', schema: { type: 'string', minLength: 60, maxLength: 70 } } },
+      { maxTokens: 60 }
     ] as const
     const alone: string[] = []
     for (const options of all) alone.push(await model.generate('Who are you?', options).text())
@@ -30,9 +30,9 @@ test('answers of two formats and a free one run as a batch, each as alone', asyn
     return { alone, together: await Promise.all(answers.map(answer => answer.text())), batches: stats.map(({ batch }) => batch) }
   })
   expect(together).toEqual(alone)
-  expect(together[0]).toMatch(/^[a-z ]{20,30}$/)
-  expect(JSON.parse(together[1]!).length).toBeGreaterThanOrEqual(20)
-  for (const batch of batches) expect(batch).toBeGreaterThan(1)
+  expect(together[0]).toMatch(/^[a-z ]{60,70}$/)
+  expect(JSON.parse(together[1]!).length).toBeGreaterThanOrEqual(60)
+  expect(Math.max(...batches)).toBeGreaterThan(1)
 })
 
 test('reasoning is free, and the answer after it keeps to its format', async ({ shared: page }) => {
