@@ -33,8 +33,14 @@ test('the benchmark measures what it says', async () => {
   }
   const held = report.figures.map(({ what }: { what: string }) => what).filter((what: string) => /^[18] at once, /.test(what))
   expect(held.map((what: string) => what.replace(/ \d+ % forced,/, ''))).toEqual([
-    ...['no format, whole answers', 'no format, decode', 'words, whole answers', 'words, decode', 'records, whole answers'].map(what => `1 at once, ${what}`),
-    ...['no format', 'words', 'records'].map(what => `8 at once, ${what}, whole answers`)
+    ...[
+      'no format, whole answers', 'no format, decode', 'words, whole answers', 'words, its chosen tokens', 'letters, whole answers', 'letters, decode',
+      'records, whole answers', 'records, its chosen tokens', 'records with prompt lookup, whole answers', 'records with prompt lookup, its chosen tokens'
+    ].map(what => `1 at once, ${what}`),
+    ...[
+      'no format, whole answers', 'words, whole answers', 'words, its chosen tokens', 'letters, whole answers', 'records, whole answers',
+      'records, its chosen tokens', 'records with prompt lookup, whole answers', 'records with prompt lookup, its chosen tokens'
+    ].map(what => `8 at once, ${what}`)
   ])
   const decided = report.figures.filter(({ what }: { what: string }) => what.startsWith('2 questions'))
   expect(decided.map(({ unit, median }: { unit: string, median: number }) => [unit, median > 0])).toEqual([['s', true], ['s', true]])

@@ -31,11 +31,14 @@ export const test = base.extend({
   }
 })
 
-/** Lets a test take the GPU away from the model in the worker of the pages of this context. */
-export const makeLosable = (context: BrowserContext) =>
+/**
+ * Lets a test take the GPU away from the model in the worker of the pages of this context. `before` is a script that
+ * the worker runs first.
+ */
+export const makeLosable = (context: BrowserContext, before = '') =>
   context.route(/\/assets\/worker-[^/]*\.js$/, async route => {
     const response = await route.fetch()
-    await route.fulfill({ response, body: `${LOST_DEVICES}\n${await response.text()}` })
+    await route.fulfill({ response, body: `${LOST_DEVICES}\n${before}\n${await response.text()}` })
   })
 
 const LOST_DEVICES = readFileSync('tests/web/lost-devices.mjs', 'utf8')
