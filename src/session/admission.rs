@@ -12,7 +12,7 @@ use super::guess::Guess;
 use super::loaded::Session;
 use super::output::Output;
 use super::room::{MAX_KEPT, MAX_SHARED};
-use super::serve::Running;
+use super::running::Running;
 use super::stats::Stats;
 use crate::chat::Channels;
 use crate::error::Result;

@@ -26,12 +26,14 @@ mod pace;
 mod prefill;
 mod question;
 mod run;
+mod running;
 mod room;
 mod saved;
 mod score;
 mod serve;
 mod stats;
 mod stop;
+mod submit;
 mod work;
 
 pub use crate::chat::Channel;

@@ -11,59 +11,19 @@ use std::slice::from_ref;
 
 use web_time::Instant;
 
-use super::caches::{Cached, given_up};
+use super::caches::given_up;
 use super::calls::{Calls, Prompt};
-use super::chunks::Chunk;
 use super::draft::Drafter;
-use super::foresight::Foresight;
 use super::generate::GenerateOptions;
 use super::generation::{Generation, Next};
 use super::loaded::Session;
 use super::output::Token;
 use super::pace::Pace;
-use super::run::Run;
+use super::running::{Running, run};
 use super::stats::Stats;
 use super::work::{InFlight, Work};
-use crate::compute::{Choice, Compute, Seat};
+use crate::compute::Choice;
 use crate::error::Result;
-
-/// The most chunks of prompts in flight: one is prepared while another is computed.
-const MAX_CHUNKS: usize = 2;
-
-/// The generations that run, and the work in flight.
-pub(super) struct Running<'a> {
-    pub(super) all: Vec<Generation<'a>>,
-    in_flight: InFlight,
-    /// The sequences whose next tokens are computed ahead, by the serials of their generations. The
-    /// last of the work in flight chooses these tokens.
-    ahead: Vec<(u64, Seat)>,
-    /// The pace of steps of several sequences.
-    pace: Pace,
-    pub(super) serials: u64,
-    /// Whether there was no room for the first of the waiting calls.
-    pub(super) blocked: bool,
-    /// Whether a generation waits for more room. Until it has that, no call begins, because calls
-    /// that come one after another could keep it waiting for ever.
-    full: bool,
-}
-
-impl Running<'_> {
-    /// Must be called when others may have room that had none.
-    fn try_again(&mut self) {
-        (self.blocked, self.full) = (false, false);
-    }
-
-    /// Drops the draft passes in flight.
-    fn drop_drafts(&mut self) {
-        while let Some((serial, tokens)) = self.in_flight.drop_draft() {
-            let one = self.all.iter_mut().find(|one| one.serial == serial);
-            one.into_iter().for_each(|one| {
-                one.in_flight -= tokens;
-                one.drafted = 0;
-            });
-        }
-    }
-}
 
 impl Session {
     /// Generates from `prompt`, and calls `on_token` with each token until it breaks.
@@ -152,180 +112,6 @@ impl Session {
         Ok(())
     }
 
-    /// Submits the work that should be in flight while the next tokens are awaited.
-    fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
-        self.drop_mistaken(running)?;
-        if running.all.iter().any(|one| one.ahead && one.in_flight > 0) {
-            // Other work would overwrite the hidden states of these.
-            return Ok(());
-        }
-        self.choose_ahead(running)?;
-        self.submit_prompts(running)?;
-        match running.all.len() {
-            1 => self.submit_alone(running)?,
-            _ => self.submit_batches(running)?,
-        }
-        self.compute_ahead(running)
-    }
-
-    /// Submits the second half of a step whose first half was computed ahead. A generation that has
-    /// ended since, or goes on with other tokens, is left out.
-    fn choose_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
-        let ahead = std::mem::take(&mut running.ahead);
-        let seats: Vec<Seat> = ahead.iter().map(|(_, seat)| *seat).collect();
-        let (mut rows, mut serials) = (Vec::new(), Vec::new());
-        for (row, (serial, _)) in ahead.into_iter().enumerate() {
-            if let Some(one) = running.all.iter_mut().find(|one| one.serial == serial) {
-                (one.ahead, one.in_flight) = (false, 1);
-                one.stats.batch = one.stats.batch.max(seats.len());
-                rows.push(row);
-                serials.push(serial);
-            }
-        }
-        if !rows.is_empty() {
-            let tokens = self.engine.choose(&seats, &rows);
-            running.in_flight.push(Work::Steps { serials, tokens, n: 1, ends_prompt: false });
-        }
-        Ok(())
-    }
-
-    /// Computes the tokens in flight before they are known, if all generations have one and a
-    /// constraint looks at it. The GPU then has work meanwhile. Without constraints, whole steps are
-    /// in flight instead.
-    fn compute_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
-        let pace = if running.all.len() == 1 { &self.pace } else { &running.pace };
-        // On a slow card the next call would have to wait for this too.
-        if running.all.is_empty() || !pace.has_room(1, 1, 1) {
-            return Ok(());
-        }
-        let mut seats = Vec::new();
-        for one in &running.all {
-            let sequence = self.caches.running(one.sequence)?;
-            if !one.computes_ahead(sequence) {
-                return Ok(());
-            }
-            let seat = Seat { slot: one.slot, first: sequence.first(), pos: sequence.filled };
-            seats.push((one.serial, seat));
-        }
-        for one in &mut running.all {
-            self.caches.running(one.sequence)?.filled += 1;
-            one.ahead = true;
-        }
-        let in_order: Vec<Seat> = seats.iter().map(|(_, seat)| *seat).collect();
-        self.engine.decode_ahead(&in_order);
-        running.ahead = seats;
-        Ok(())
-    }
-
-    /// Submits steps or a draft pass of the only generation, unless its prompt is not computed yet.
-    fn submit_alone(&mut self, running: &mut Running<'_>) -> Result<()> {
-        let Some(one) = running.all.first_mut() else { return Ok(()) };
-        let drafts = one.options.prompt_lookup.unwrap_or(self.traits.prompt_lookup);
-        let drafts = drafts && one.can_draft() && self.engine.max_draft_pass(0) > 1;
-        let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(drafts));
-        if one.decodes || one.in_flight > 0 || self.continues(one)? {
-            self.use_sequence(one)?;
-            let sequence = self.caches.running(one.sequence)?;
-            let mut run = run(&*self.engine, one, sequence, &mut self.pace);
-            drafter.submit(&mut run, &mut running.in_flight)?;
-        }
-        one.drafter = Some(drafter);
-        Ok(())
-    }
-
-    /// Submits steps of all generations whose prompts are computed, as many as the pace allows.
-    fn submit_batches(&mut self, running: &mut Running<'_>) -> Result<()> {
-        // A generation that is alone again later drafts from the tokens that it has then.
-        running.all.iter_mut().for_each(|one| one.drafter = None);
-        loop {
-            let batch_steps = running.pace.batch_steps();
-            let mut seats = Vec::new();
-            let mut n = batch_steps;
-            for one in running.all.iter().filter(|one| one.decodes) {
-                let sequence = self.caches.running(one.sequence)?;
-                let left = one.steps_left(sequence);
-                if left > 0 {
-                    let seat =
-                        Seat { slot: one.slot, first: sequence.first(), pos: sequence.filled };
-                    seats.push((one.serial, seat));
-                    n = n.min(left);
-                }
-            }
-            let (batches, steps) = running.in_flight.load();
-            // Only steps in flight keep a batch out. Chunks of prompts do not, even on a slow card.
-            let is_kept_out =
-                running.in_flight.chooses() && !running.pace.has_room(batches, steps, n);
-            if seats.is_empty() || is_kept_out {
-                return Ok(());
-            }
-            let (serials, seats): (Vec<u64>, Vec<Seat>) = seats.into_iter().unzip();
-            let tokens = self.engine.decode_batch(&seats, n);
-            for one in running.all.iter_mut().filter(|one| serials.contains(&one.serial)) {
-                one.in_flight += n;
-                one.stats.batch = one.stats.batch.max(serials.len());
-                if let Some(sequence) = self.caches.get(one.sequence) {
-                    sequence.filled += n;
-                }
-            }
-            running.in_flight.push(Work::Steps { serials, tokens, n, ends_prompt: false });
-        }
-    }
-
-    /// Submits a chunk of each prompt that is not computed yet, while few are in flight. Prompts
-    /// take turns, so that a short one need not wait for all of a long one. While no tokens are
-    /// generated beside them, as many chunks as allowed are in flight.
-    fn submit_prompts(&mut self, running: &mut Running<'_>) -> Result<()> {
-        let is_alone = running.all.len() == 1;
-        loop {
-            running.all.sort_by_key(|one| one.prompted);
-            let mut submitted = false;
-            for one in running.all.iter_mut().filter(|one| !one.decodes && one.in_flight == 0) {
-                if running.in_flight.chunks() >= MAX_CHUNKS {
-                    return Ok(());
-                }
-                self.use_sequence(one)?;
-                let continues = self.continues(one)?;
-                let sequence = self.caches.running(one.sequence)?;
-                let (pos, len) = (sequence.filled, sequence.tokens.len());
-                if len > sequence.room() {
-                    continue;
-                }
-                if continues {
-                    if !is_alone {
-                        self.engine.put_token(one.slot, sequence.tokens[pos]);
-                        one.decodes = true;
-                    }
-                    continue;
-                }
-                let (tokens, end) = self.chunks.next(one.from, pos, len);
-                sequence.filled += tokens;
-                let ids = &sequence.tokens[pos..pos + tokens];
-                if pos + tokens == len {
-                    count(&*self.engine, one, sequence);
-                    let tokens = self.engine.prefill_and_sample(ids, pos);
-                    running.in_flight.push(Work::of_one(one.serial, tokens, 1, true));
-                    one.in_flight = 1;
-                    one.decodes = true;
-                } else {
-                    let chunk = Chunk::submit(&*self.engine, ids, pos, end);
-                    one.prompted = Some(chunk.submitted);
-                    running.in_flight.push(Work::Chunk(chunk));
-                    submitted = true;
-                }
-            }
-            if !submitted || running.all.iter().any(|one| one.decodes) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Whether a decode step can continue a generation: all tokens of its sequence but the last are
-    /// computed, and the generation chose the last one.
-    fn continues(&mut self, one: &Generation<'_>) -> Result<bool> {
-        let sequence = self.caches.running(one.sequence)?;
-        Ok(one.counted && one.first.is_some() && sequence.filled + 1 == sequence.tokens.len())
-    }
-
     /// Waits for the oldest work in flight.
     async fn take(&mut self, running: &mut Running<'_>) -> Result<()> {
         match running.in_flight.pop() {
@@ -380,22 +166,6 @@ impl Session {
     fn pause(&mut self, running: &mut Running<'_>) {
         self.pace.pause();
         running.pace.pause();
-    }
-
-    /// Drops the draft pass that is to be awaited next, if it does not continue the sequence of its
-    /// generation.
-    fn drop_mistaken(&mut self, running: &mut Running<'_>) -> Result<()> {
-        let Some(Work::Draft { serial, .. }) = running.in_flight.first() else { return Ok(()) };
-        let serial = *serial;
-        let Some(one) = running.all.iter_mut().find(|one| one.serial == serial) else {
-            return Ok(());
-        };
-        let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
-        let sequence = self.caches.running(one.sequence)?;
-        let mut run = run(&*self.engine, one, sequence, &mut self.pace);
-        drafter.drop_mistaken(&mut run, &mut running.in_flight);
-        one.drafter = Some(drafter);
-        Ok(())
     }
 
     /// Gives a generation its tokens, unless it has ended.
@@ -519,52 +289,5 @@ impl Session {
             running.try_again();
             one.stop();
         }
-    }
-
-    /// Makes the engine use a generation's sequence and slot.
-    fn use_sequence(&mut self, one: &Generation<'_>) -> Result<()> {
-        let sequence = self.caches.running(one.sequence)?;
-        self.engine.use_cache(sequence.first());
-        self.engine.use_slot(one.slot);
-        Ok(())
-    }
-}
-
-/// Counts the tokens of a generation's sequence, if they change the model's logits.
-fn count(engine: &dyn Compute, one: &mut Generation<'_>, sequence: &Cached) {
-    one.counted = true;
-    if one.options.sampling.is_penalized() {
-        let (prompt, output) = sequence.tokens.split_at(one.prompt);
-        engine.count(prompt, output);
-    }
-}
-
-/// The progress of a generation.
-fn run<'a>(
-    model: &'a dyn Compute,
-    one: &'a mut Generation<'_>,
-    sequence: &'a mut Cached,
-    pace: &'a mut Pace,
-) -> Run<'a> {
-    let (most, most_drafted) = (one.most_filled(sequence), one.most_drafted(sequence));
-    Run {
-        model,
-        serial: one.serial,
-        prompt: one.prompt,
-        most,
-        most_drafted,
-        foresight: Foresight {
-            constraint: one.constraint.as_deref().filter(|_| !one.is_free),
-            mask: one.mask.as_ref().or(one.guess.allowed()),
-            masked: one.masked,
-            slot: one.slot,
-            drafted: &mut one.drafted,
-        },
-        tokens: &sequence.tokens,
-        filled: &mut sequence.filled,
-        pace,
-        stats: &mut one.stats,
-        last_is_on_gpu: &mut one.decodes,
-        awaited: &mut one.in_flight,
     }
 }

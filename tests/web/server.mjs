@@ -8,6 +8,7 @@
 //   /as/slow/PATH        a tenth of the file every 100 ms; no ranges
 //   /as/slower/PATH      a fortieth
 //   /as/isolated/PATH    for a page that is isolated from other origins
+//   /as/copies/PATH      as strict, but policies of the same name may come of several copies of the package
 //   /as/strict/PATH      under a policy that allows scripts, workers and WebAssembly of this origin alone,
 //                        style sheets, and no address or HTML that is not of the package's policy
 //   /as/foreign/PATH     under a policy that allows scripts of the other origin, and workers by blob
@@ -153,6 +154,7 @@ const REPLIES = {
   is: () => ({}),
   isolated: () => ({ headers: { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' } }),
   strict: () => ({ headers: { 'content-security-policy': STRICT } }),
+  copies: () => ({ headers: { 'content-security-policy': STRICT.replace(TRUSTED, `${TRUSTED} 'allow-duplicates'`) } }),
   foreign: () => ({ headers: { 'content-security-policy': FOREIGN } }),
   chunked: () => ({ length: null, ranges: false, etag: null }),
   gzip: () => ({ gzip: true, ranges: false }),

@@ -89,6 +89,21 @@ test('asks before it downloads; all widgets of a page share one model; a strict 
   expect(await told(page)).toEqual(['first tldr-start', 'first tldr-done'])
 })
 
+test('two copies of the package under one policy', async ({ page }) => {
+  await page.goto('/as/copies/tests/web/widget.html')
+  const found = await page.evaluate(async url => {
+    const texts: string[] = []
+    for (const address of ['/as/copies/pkg/index.js', '/pkg/index.js']) {
+      const { BitNet } = await import(address)
+      const model = await BitNet.load(url, { backend: 'cpu' })
+      texts.push(await model.generate('Who are you?', { maxTokens: 3 }).text())
+      await model.dispose()
+    }
+    return texts
+  }, GOLDEN_MODEL)
+  expect(found).toEqual(['I am a', 'I am a'])
+})
+
 test('the demos under a strict policy', async ({ page }) => {
   await page.goto('/as/strict/dist/tldr/index.html')
   await page.evaluate(url => document.querySelector('tldr-widget')!.setAttribute('model', url), GOLDEN_MODEL)
