@@ -18,6 +18,6 @@ export type {
 export type {
   ResponseEvent, ResponseEvents, ResponseFunctionCall, ResponseFunctionCallOutput, ResponseInputCall, ResponseInputItem,
   ResponseInputMessage, ResponseItemStatus, ResponseLogprob, ResponseObject, ResponseOutputItem, ResponseOutputMessage,
-  ResponseOutputText, ResponseReasoningItem, ResponseReasoningText, ResponseRequest, Responses, ResponseTextFormat,
+  ResponseOutputText, ResponsePlace, ResponseReasoningItem, ResponseReasoningText, ResponseRequest, Responses, ResponseTextFormat,
   ResponseTokenLogprob, ResponseTool, ResponseToolChoice, ResponseUsage
 } from './openai/responses-types.js'

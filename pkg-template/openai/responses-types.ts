@@ -206,7 +206,7 @@ export interface ResponseObject {
 }
 
 /** Where the text of an event belongs. */
-interface Place {
+export interface ResponsePlace {
   item_id: string
   output_index: number
   content_index: number
@@ -223,15 +223,15 @@ export type ResponseEvent = { sequence_number: number } & (
     output_index: number
     item: ResponseOutputItem
   }
-  | Place & {
+  | ResponsePlace & {
     type: 'response.content_part.added' | 'response.content_part.done'
     part: ResponseOutputText | ResponseReasoningText
   }
-  | Place & { type: 'response.output_text.delta', delta: string, logprobs: ResponseLogprob[] }
-  | Place & { type: 'response.output_text.done', text: string, logprobs: ResponseLogprob[] }
-  | Place & { type: 'response.reasoning_text.delta', delta: string }
-  | Place & { type: 'response.reasoning_text.done', text: string }
-  | Pick<Place, 'item_id' | 'output_index'> & (
+  | ResponsePlace & { type: 'response.output_text.delta', delta: string, logprobs: ResponseLogprob[] }
+  | ResponsePlace & { type: 'response.output_text.done', text: string, logprobs: ResponseLogprob[] }
+  | ResponsePlace & { type: 'response.reasoning_text.delta', delta: string }
+  | ResponsePlace & { type: 'response.reasoning_text.done', text: string }
+  | Pick<ResponsePlace, 'item_id' | 'output_index'> & (
     | { type: 'response.function_call_arguments.delta', delta: string }
     | { type: 'response.function_call_arguments.done', arguments: string }
   )
