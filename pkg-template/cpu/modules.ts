@@ -24,7 +24,7 @@ export interface Chosen {
 /** Why there is no GPU. */
 export interface Lack {
   why: string
-  /** Whether there is one after all, which is only slower than the CPU's own code. */
+  /** Whether there is a GPU, but a CPU plays it. The CPU's own code is faster. */
   isSlow?: boolean
 }
 

@@ -26,8 +26,8 @@ export const runnable = (): Name[] =>
 export const NO_SIMD = 'the browser has no WebAssembly with SIMD, which the CPU needs'
 
 /**
- * A module with the inner loop of a product with ternary weights: its `run` multiplies so many bytes of its memory,
- * four weights a byte, as the module `simd` does. Made of `kernel.wat` by binaryen's `wasm-as --enable-simd`.
+ * A small module with the inner loop of the module `simd`. `run(bytes)` multiplies the ternary weights in the first
+ * `bytes` of its memory, four weights in each. Made of `kernel.wat` by binaryen's `wasm-as --enable-simd`.
  */
 const KERNEL =
   'AGFzbQEAAAABBgFgAX8BfwMCAQAFAwEAIAcQAgZtZW1vcnkCAANydW4AAAqBAgH+AQIBfwV7/QwDAAMAAwADAAMAAwADAAMAIQL9DAEA/v8DAPz/BQD6' +

@@ -335,7 +335,7 @@ export class Chat {
         let hasFailed = true
         let isEnded = false
         try {
-          // An answer is not lost because a script cannot be fetched after it.
+          // The script that reads calls is fetched first: if that fails, no answer is lost.
           if (merged.tools) await values()
           const stats = await run(token => {
             // Text that comes after the stop is not shown.

@@ -48,7 +48,7 @@ export const buildDocs = async () => {
   run(process.execPath, [TYPEDOC, '--options', settings, '--logLevel', 'Warn'])
 
   const texts = documents().map(path => ({ path, text: readText(path) }))
-  const types = readFileSync(inRoot('pkg', 'types.d.ts'), 'utf8')
+  const types = ['types', 'model-types'].map(name => readFileSync(inRoot('pkg', `${name}.d.ts`), 'utf8')).join('\n')
   writeFileSync(inRoot('dist', 'llms.txt'), outline(readText('README.md'), texts))
   writeFileSync(inRoot('dist', 'llms-full.txt'), fullText(readText('README.md'), texts, types))
   heading(`  ${'Documentation to dist/'.padEnd(24)}(${seconds(performance.now() - start)})`)

@@ -21,8 +21,8 @@ fn store(token: u32, row: u32, v: f32) {
     }
 }
 
-// Stores the rows of a workgroup, from the shard's row first on, for the TOKENS tokens from token on, as far as
-// there are so many. All lanes of a team have the sum of its row.
+// Stores the rows of a workgroup, from the shard's row first on, for at most TOKENS tokens from token on. Every
+// lane of a team has the sum of its row.
 fn store_rows(lane: u32, first: u32, token: u32, sum: Sum) {
     let n_tokens = min(TOKENS, step.n_tokens - token);
     let team = lane / LANES;

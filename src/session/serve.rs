@@ -150,7 +150,7 @@ impl Session {
                 self.use_sequence(one)?;
                 let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
                 if one.masked {
-                    // Steps without a mask would drop the tokens that are chosen with theirs.
+                    // Drafted tokens in flight have masks. A step without one could not follow them.
                     one.guesses = false;
                 }
                 let sequence = self.caches.running(one.sequence)?;

@@ -75,7 +75,7 @@ impl Session {
     /// in flight instead.
     fn compute_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
         let pace = if running.all.len() == 1 { &self.pace } else { &running.pace };
-        // On a slow card the next call would have to wait for this too.
+        // Not on a slow card: a call that comes now would wait for this step too.
         if running.all.is_empty() || !pace.has_room(1, 1, 1) {
             return Ok(());
         }
@@ -114,9 +114,10 @@ impl Session {
         Ok(())
     }
 
-    /// Submits steps of all generations whose prompts are computed, as many as the pace allows.
+    /// Submits steps for all generations whose prompts are computed. The pace says how many steps may be
+    /// in flight.
     fn submit_batches(&mut self, running: &mut Running<'_>) -> Result<()> {
-        // A generation that is alone again later drafts from the tokens that it has then.
+        // A drafter knows the tokens so far. When a generation runs alone again, it gets a new one.
         running.all.iter_mut().for_each(|one| one.drafter = None);
         loop {
             let batch_steps = running.pace.batch_steps();
@@ -133,7 +134,7 @@ impl Session {
                 }
             }
             let (batches, steps) = running.in_flight.load();
-            // Only steps in flight keep a batch out. Chunks of prompts do not, even on a slow card.
+            // The next steps wait for steps in flight, but not for chunks of prompts.
             let is_kept_out =
                 running.in_flight.chooses() && !running.pace.has_room(batches, steps, n);
             if seats.is_empty() || is_kept_out {

@@ -1,4 +1,4 @@
-//! A load in progress: the options, the progress, and the back end that will run the model.
+//! One load: its options, the progress that it reports, and the GPU or CPU that it opens.
 
 use std::cell::RefCell;
 use std::rc::Rc;

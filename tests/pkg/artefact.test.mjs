@@ -45,7 +45,7 @@ test('every type that others refer to is exported, and so in the documentation',
   const index = readFileSync(join(PKG, 'index.d.ts'), 'utf8')
   const exported = new Set(index.match(/\w+/g))
   const declaration = /^export (?:interface|type) (\w+)/gm
-  for (const file of ['types.d.ts', 'openai/types.d.ts', 'openai/responses-types.d.ts']) {
+  for (const file of ['types.d.ts', 'model-types.d.ts', 'openai/types.d.ts', 'openai/responses-types.d.ts']) {
     const declared = readFileSync(join(PKG, file), 'utf8').matchAll(declaration)
     const names = Array.from(declared, ([, name]) => name)
     assert.ok(names.length > 5, file)

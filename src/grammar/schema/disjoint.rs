@@ -11,7 +11,7 @@ use super::references::target;
 const MAX_DEPTH: usize = 6;
 const MAX_PAIRS: usize = 20_000;
 
-/// So many values that schemas list take as long as a pair of schemas.
+/// To compare this many listed values takes as long as to compare two schemas.
 const VALUES_OF_PAIR: usize = 64;
 
 /// Finds out whether schemas are disjoint, until it has looked at too many.
