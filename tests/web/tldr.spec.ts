@@ -35,9 +35,12 @@ async function expectBeginningOf(page: Page, whole: string) {
   expect(whole.startsWith((await summary(page).textContent())!)).toBe(true)
 }
 
-/** Stops the summary, if one is still being written. */
+/** Stops the summary, if one is still being written. In the page, because it may end at any moment. */
 async function stop(page: Page) {
-  if (await stopButton(page).isVisible()) await stopButton(page).click()
+  await widget(page).evaluate(widget => {
+    const button = widget.shadowRoot!.querySelector<HTMLElement>('#stop')!
+    if (!button.hidden) button.click()
+  })
   await expect(button(page)).toBeVisible()
 }
 
