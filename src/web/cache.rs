@@ -97,7 +97,16 @@ async fn verified(url: String) -> Result<Verdict> {
         match storage.find(url, |file| file.did_not_fit.is_none()).await? {
             Some(file) => {
                 found = true;
-                verify_file(&storage, &file, &mut verdict).await?;
+                let id = file.id.clone();
+                match verify_file(&storage, &file, &mut verdict).await {
+                    // Another call may have deleted it meanwhile.
+                    Err(Error::Storage(_))
+                        if storage.find(url, move |file| file.id == id).await?.is_none() =>
+                    {
+                        return Err(Error::NotCached { url: url.clone() });
+                    }
+                    verified => verified?,
+                }
             }
             None => verdict.whole = false,
         }

@@ -141,6 +141,24 @@ test('`verify` that is aborted while it reads ends its threads, which hold no fi
   expect(found).toEqual({ reason: 'enough', isThreaded: true, files: [] })
 })
 
+test('`verify` of a model that is deleted while it reads is `not-cached`', async ({ shared }) => {
+  const { path } = await scripted(shared)
+  await load(shared, {}, path)
+  const code = await shared.evaluate(async path => {
+    const { cache } = window.tritloom.BitNet
+    let deleted: Promise<void> | undefined
+    window.Worker = class extends Worker {
+      override postMessage(message: { kind: string }, transfer?: unknown) {
+        const post = () => super.postMessage(message, transfer as Transferable[])
+        if (message.kind === 'read') (deleted ??= cache.delete(path)).then(post)
+        else post()
+      }
+    }
+    return cache.verify(path).catch(error => error.code)
+  }, path)
+  expect(code).toBe('not-cached')
+})
+
 test('a flipped byte: `verify` finds it, and only its part is fetched again', async ({ shared }) => {
   const { path, rewrite, requests } = await scripted(shared)
   expect((await failure(shared, `await BitNet.cache.verify('${path}')`)).code).toBe('not-cached')
