@@ -4,8 +4,9 @@
  * The source of a model: an address, or the bytes of a GGUF file. The bytes decide what it is;
  * names and types do not matter. But an address that ends in `-00001-of-00003.gguf`, or with other
  * numbers, is that of the first of several files, which are loaded together. A relative address is
- * resolved against the page's. A `Request` must be a GET. A `ReadableStream` can be read only once,
- * so a model that was loaded from one cannot be restored when the GPU is lost. Browsers that cannot
+ * resolved against the page's. In Node, Deno and Bun, a text that is no address is a path, and
+ * `file:` addresses work too. A `Request` must be a GET. A `ReadableStream` can be read only once, so
+ * a model that was loaded from one cannot be restored when the GPU is lost. Browsers that cannot
  * transfer streams to a worker are an exception, because there its bytes are gathered first.
  */
 export type Source =

@@ -3,6 +3,7 @@ import { adapterOrWhy, described } from '../crate/adapter.js'
 import { onGpu } from '../crate/wasm.js'
 import { fetched } from '../error.js'
 import type { BitNetError } from '../error.js'
+import { platform } from '../platform.js'
 import type { ErrorCode, LoadOptions } from '../types.js'
 import type { Chosen, Lack } from './modules.js'
 
@@ -15,6 +16,7 @@ const LACKS: ErrorCode[] = ['no-webgpu', 'no-adapter', 'missing-feature']
 /** Chooses the GPU, or the CPU: its scripts are fetched only then. Rejects as `BitNet.load` does. */
 export async function chosen({ backend = 'auto', strict, gpu }: Choosing): Promise<Chosen> {
   if (backend !== 'auto' && backend !== 'webgpu') return (await cpu()).checked(backend, strict)
+  await platform.gpu?.()
   // With `strict`, a GPU that is missing is an error of the GPU's module.
   if (backend === 'webgpu' || strict === true) return { crate: onGpu, notes: [] }
   const lack = await missing(gpu)

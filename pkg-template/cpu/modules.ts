@@ -4,6 +4,7 @@ import { badOption } from '../check.js'
 import { onGpu, ready } from '../crate/wasm.js'
 import type { Crate } from '../crate/wasm.js'
 import { BitNetError, fetched } from '../error.js'
+import { platform } from '../platform.js'
 import { Disk } from '../threads/disk.js'
 import { FetchThreads } from '../threads/fetching.js'
 import { pause } from './pause.js'
@@ -30,7 +31,7 @@ export interface Lack {
 
 /** The script of a module. `provide` gives it what it would import. */
 interface Glue extends Omit<Crate, 'init'> {
-  default(from: { module_or_path: URL }): Promise<unknown>
+  default(from: { module_or_path: URL | Promise<BufferSource> }): Promise<unknown>
   provide(modules: Record<string, object>): void
 }
 
@@ -59,7 +60,8 @@ function crateOf(name: Name): Promise<Crate> {
       './cpu/pause.js': { pause }
     })
     const { callBack, onPanic, WasmModel } = glue
-    return { init: () => glue.default({ module_or_path: wasm }), callBack, onPanic, WasmModel }
+    const from = () => platform.asset?.(`cpu/tritloom-${name}.wasm`) ?? wasm
+    return { init: () => glue.default({ module_or_path: from() }), callBack, onPanic, WasmModel }
   })
   crates.set(name, fetching)
   fetching.catch(() => crates.delete(name))

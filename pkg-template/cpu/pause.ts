@@ -1,4 +1,5 @@
 // Lets a thread that computes handle its events.
+import { platform } from '../platform.js'
 
 const { port1, port2 } = new MessageChannel()
 let waiting: (() => void)[] = []
@@ -14,7 +15,7 @@ const resumeAll = () => {
  * do not slow it down in hidden pages.
  */
 export const pause = (): Promise<void> =>
-  new Promise(resolve => {
+  platform.pause?.() ?? new Promise(resolve => {
     // Not before it is needed, because a program that listens does not end.
     port1.onmessage = resumeAll
     waiting.push(resolve)

@@ -1,4 +1,5 @@
 // The browser's GPU adapter. It is asked before the compiled crate is downloaded.
+import { platform } from '../platform.js'
 
 /** The part of an adapter that the package needs. */
 export interface Adapter {
@@ -47,6 +48,7 @@ export async function adapterOrWhy(
 ): Promise<Adapter | string> {
   const gpu = (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
   if (!gpu) {
+    if (platform.thread) return 'there is no WebGPU here; in Node, the package `webgpu` brings it'
     return globalThis.isSecureContext
       ? 'this browser has no WebGPU; use a current Chrome, Edge, Safari or Firefox'
       : 'WebGPU needs a secure page: https or localhost'

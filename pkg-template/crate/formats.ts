@@ -1,6 +1,7 @@
 // Formats of answers. They are decided in a WebAssembly module of its own, `grammar.wasm`, which is
 // fetched when a thread needs it for the first time. `src/grammar/module.rs` says how it is called.
 import { BitNetError } from '../error.js'
+import { platform } from '../platform.js'
 import type { Grammar, Matcher, WasmModel } from '../tritloom.js'
 
 /** The kinds of formats, by the numbers that the module knows them by. */
@@ -59,6 +60,7 @@ let compiling: Promise<WebAssembly.Module> | undefined
 
 async function compile(): Promise<WebAssembly.Module> {
   try {
+    if (platform.asset) return await WebAssembly.compile(await platform.asset('crate/grammar.wasm'))
     const response = await fetch(new URL('./grammar.wasm', import.meta.url))
     if (!response.ok) throw new Error(`status ${response.status}`)
     return await WebAssembly.compile(await response.arrayBuffer())

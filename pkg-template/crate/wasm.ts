@@ -1,5 +1,6 @@
 // The compiled crate, in one of its modules. Each thread loads a module once, when it is first needed.
 import { BitNetError } from '../error.js'
+import { platform } from '../platform.js'
 import init, { callBack, onPanic, WasmModel } from '../tritloom.js'
 
 /** A module of WebAssembly, by the script that wasm-bindgen has made for it. */
@@ -12,7 +13,9 @@ export interface Crate {
 }
 
 /** The module for the GPU. */
-export const onGpu: Crate = { init: () => init(), callBack, onPanic, WasmModel }
+export const onGpu: Crate = {
+  init: () => init(platform.asset && { module_or_path: platform.asset('tritloom_bg.wasm') }), callBack, onPanic, WasmModel
+}
 
 const loading = new Map<Crate, Promise<void>>()
 let crashed: BitNetError | undefined
@@ -55,7 +58,7 @@ async function start(crate: Crate, file: string): Promise<void> {
   })
   // Some crashes are no panics: traps, and exceptions of the browser that pass through the crate.
   if (frames.length === 1) {
-    globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
+    globalThis.addEventListener?.('error', ({ error, message }: ErrorEvent) => {
       if (isOurs(error)) crash(message)
     })
   }

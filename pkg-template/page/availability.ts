@@ -5,6 +5,7 @@ import { badOption, checkOptions } from '../check.js'
 import { adapterOrWhy, described } from '../crate/adapter.js'
 import type { Adapter } from '../crate/adapter.js'
 import { bytesPerSecond, NO_SIMD, runnable } from '../cpu/probes.js'
+import { platform } from '../platform.js'
 import type { Availability, AvailabilityOptions, BackendAvailability } from '../types.js'
 
 /** See `BitNet.availability`. */
@@ -15,6 +16,7 @@ export async function availability(options: AvailabilityOptions = {}): Promise<A
     throw badOption('bytes', 'must be a number of at least 1')
   }
   // Deno has WebGPU, but no storage and no page.
+  await platform.gpu?.()
   const adapter = isBrowser() ? await adapterOrWhy() : NO_BROWSER
   const isThere = typeof adapter !== 'string'
   const gpu = isThere ? await usable(bytes, () => rateOf(adapter)) : { available: false, reason: adapter }

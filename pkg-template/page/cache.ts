@@ -3,12 +3,14 @@ import { unlessAborted } from './abort.js'
 import { absolute } from '../address.js'
 import { signalOf } from '../check.js'
 import { BitNetError, fetched } from '../error.js'
+import { platform } from '../platform.js'
 import type { AbortOptions, StoredModel, Verdict } from '../types.js'
 
 /**
  * The models that are stored on this device, in the browser's own files and IndexedDB.
  *
- * Without such storage, as in Node, nothing is stored: `list` gives an empty list, `estimate` gives
+ * In Node, Deno and Bun they are in a folder: `TRITLOOM_CACHE`, or one among the system's files of this
+ * kind. Where there is no storage at all, `list` gives an empty list, `estimate` gives
  * zeros, `persist` gives false, `verify` rejects with `not-cached`, `missing` asks the server, and
  * the others do nothing. Each rejects with `network` if its script cannot be fetched.
  */
@@ -55,7 +57,7 @@ const crate = async () => {
   return glue
 }
 
-const hasStorage = (): boolean => globalThis.indexedDB !== undefined
+const hasStorage = (): boolean => platform.disk !== undefined || globalThis.indexedDB !== undefined
 
 export const cache: ModelCache = {
   list: async () => hasStorage() ? (await crate()).cacheList() : [],
@@ -83,9 +85,16 @@ export const cache: ModelCache = {
     if (hasStorage()) await (await crate()).cacheClear()
   },
   // Both reject in a frame without storage.
-  estimate: async () =>
-    (await globalThis.navigator?.storage?.estimate().catch(() => {})) ?? { usage: 0, quota: 0 },
-  persist: async () => (await globalThis.navigator?.storage?.persist?.().catch(() => {})) ?? false
+  estimate: async () => {
+    const { disk } = platform
+    if (disk) {
+      const [usage, free] = await Promise.all([disk.used(), disk.free()])
+      return { usage, quota: usage + free }
+    }
+    return (await globalThis.navigator?.storage?.estimate().catch(() => {})) ?? { usage: 0, quota: 0 }
+  },
+  // A system does not delete files by itself.
+  persist: async () => platform.disk !== undefined || ((await globalThis.navigator?.storage?.persist?.().catch(() => {})) ?? false)
 }
 
 /**
@@ -96,6 +105,7 @@ const ASKED = 'tritloom-asked-to-persist'
 
 /** Asks the browser not to delete models on its own, if this page has not asked before. */
 export async function persistOnce(): Promise<void> {
+  if (platform.disk) return
   try {
     if (localStorage.getItem(ASKED)) return
     localStorage.setItem(ASKED, 'yes')

@@ -79,8 +79,8 @@ export class BitNet {
   }
 
   /**
-   * Finds out whether a model can run here, and with what, without loading a model. Where none can, as
-   * in Node, or if its script cannot be fetched, it says so. Rejects only with `bad-option`.
+   * Finds out whether a model can run here, and with what, without loading a model. Where none can,
+   * or if its script cannot be fetched, it says so. Rejects only with `bad-option`.
    */
   static async availability(options: AvailabilityOptions = {}): Promise<Availability> {
     const script = await fetched(() => import('./availability.js')).catch(error => error as BitNetError)

@@ -1,6 +1,7 @@
 // A model in this thread. Calls go by name to the compiled crate. A worker runs one of these too.
 import { internalError } from './messages.js'
 import { BitNetError } from '../error.js'
+import { platform } from '../platform.js'
 import type {
   Methods, ModelMethod, PortableRequest, PortableSource, Streaming, Transport
 } from './messages.js'
@@ -55,7 +56,7 @@ export class LocalTransport implements Transport {
         try {
           await ready(how.crate)
           if (this.#closed) throw this.#closed
-          model = await how.crate.WasmModel.load(received(source), options, onProgress, onLost, signal)
+          model = await how.crate.WasmModel.load(await received(source), options, onProgress, onLost, signal)
         } catch (error) {
           const instead = error instanceof BitNetError ? await how.instead?.(error) : undefined
           if (!instead) throw error
@@ -102,8 +103,10 @@ export class LocalTransport implements Transport {
 }
 
 /** The source of a call that has arrived, for the crate. */
-const received = (source: PortableSource): Exclude<Source, URL> =>
-  isRequest(source) ? new Request(source.request.url, source.request.init) : source
+const received = (source: PortableSource): Exclude<Source, URL> | Promise<Blob> => {
+  if (isRequest(source)) return new Request(source.request.url, source.request.init)
+  return platform.file && typeof source === 'string' && source.startsWith('file:') ? platform.file(source) : source
+}
 
 const isRequest = (source: PortableSource): source is { request: PortableRequest } =>
   typeof source === 'object' && source !== null && 'request' in source

@@ -1,5 +1,7 @@
 // Files of stored bytes in the browser's own file system (OPFS), for the crate. Slow work is done
 // in workers: see disk-worker.ts. A file has the name of its record in IndexedDB.
+import { platform } from '../platform.js'
+import type { DiskAnswer, Stored } from '../platform.js'
 import { whenFree } from './life.js'
 import { spawn } from './spawn.js'
 
@@ -21,17 +23,10 @@ export type DiskTask = { id: number } & (
   | { kind: 'flush' | 'close', name: string }
 )
 
-/**
- * The answer of a thread: how many bytes it has read, and their hash; or the reason why it failed.
- * The answer to `hello` is the lock that the thread holds as long as it lives.
- */
-export interface DiskReply {
+/** The answer of a thread. The answer to `hello` is the lock that the thread holds as long as it lives. */
+export interface DiskReply extends DiskAnswer {
   id: number
   lock?: string | undefined
-  array?: ArrayBuffer | undefined
-  length?: number
-  sha256?: ArrayBuffer
-  failed?: string
 }
 
 type Unnumbered<T> = T extends unknown ? Omit<T, 'id'> : never
@@ -98,20 +93,33 @@ class Thread {
 const folder = async (create = false): Promise<FileSystemDirectoryHandle> =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create })
 
-export class Disk {
+export class Disk implements Stored {
   /** The working threads. `undefined` until they are needed. */
   #threads: Promise<Thread[]> | undefined
   /** The files that the first thread writes. The other threads leave them alone. */
   #written = new Set<string>()
 
   /** `undefined` in a browser without such files. */
-  static async open(): Promise<Disk | undefined> {
+  static async open(): Promise<Stored | undefined> {
+    if (platform.disk) return platform.disk.open()
     try {
       await navigator.storage.getDirectory()
       return new Disk()
     } catch {
       return undefined
     }
+  }
+
+  /** Locks that all threads share which use the same files; `undefined` in a frame without storage. */
+  static locks(): LockManager | undefined {
+    return platform.disk ? platform.disk.locks : globalThis.navigator?.locks
+  }
+
+  /** Bytes that can still be stored; no number if that is not known. */
+  static async free(): Promise<number> {
+    if (platform.disk) return platform.disk.free()
+    const { quota, usage } = await navigator.storage?.estimate().catch(() => {}) ?? {}
+    return quota! - usage!
   }
 
   /** Whether files can be written. */

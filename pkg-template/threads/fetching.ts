@@ -46,7 +46,7 @@ export class FetchThreads {
 
   /** Whether this machine has enough processors for these threads. */
   static help(): boolean {
-    return navigator.hardwareConcurrency >= PROCESSORS
+    return globalThis.navigator?.hardwareConcurrency >= PROCESSORS
   }
 
   /** Starts `threads` workers. */

@@ -6,7 +6,7 @@ export const holdLock = (of: string): Promise<string | undefined> =>
   new Promise(resolve => {
     // A frame without storage has no locks. Everything works there, but killed workers are not
     // noticed. A page without https has neither locks nor `randomUUID`.
-    if (!navigator.locks) return resolve(undefined)
+    if (!globalThis.navigator?.locks) return resolve(undefined)
     const name = `tritloom-${of}-${crypto.randomUUID()}`
     const held = () => {
       resolve(name)

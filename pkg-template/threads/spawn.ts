@@ -1,4 +1,5 @@
 // Makes workers of the package's own scripts.
+import { platform } from '../platform.js'
 import { trustedScript, withTrustedWorkers } from '../trusted.js'
 
 /** Milliseconds after which a browser has certainly fetched a script. */
@@ -13,6 +14,7 @@ export const NOT_LOADED = 'the worker’s script was not loaded'
  * at `url`.
  */
 export function spawn(url: URL, make: () => Worker): Worker {
+  if (platform.thread) return platform.thread(url)
   const onWeb = url.protocol === 'http:' || url.protocol === 'https:'
   if (!onWeb || url.origin === globalThis.location.origin) return withTrustedWorkers(make)
   const type = 'text/javascript'

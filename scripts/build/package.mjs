@@ -30,12 +30,16 @@ export const copyReadability = pkg => {
 
 /** The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. */
 export const compileTypeScript = pkg => {
-  const options = ['--project', join(TEMPLATE, 'tsconfig.json'), '--outDir', pkg]
+  // Scripts for browsers are checked without the types of Node. The second project has all.
+  run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--noEmit'])
+  const options = ['--project', join(TEMPLATE, 'node', 'tsconfig.json'), '--outDir', pkg]
   // Comments are more than half of the scripts' bytes. The types keep them, and so do the source maps.
   run(nodeTool('tsc'), [...options, '--emitDeclarationOnly'])
   run(nodeTool('tsc'), [...options, '--declaration', 'false', '--removeComments'])
   edit(join(pkg, 'tritloom.js'), JSDOC, '')
-  edit(join(pkg, 'cpu', 'modules.js'), 'import(href)', `import(${NOT_FOLLOWED} href)`)
+  for (const [folder, script, path] of [['cpu', 'modules', 'href'], ['node', 'gpu', 'name'], ['node', 'thread-script', 'script']]) {
+    edit(join(pkg, folder, `${script}.js`), `import(${path})`, `import(${NOT_FOLLOWED} ${path})`)
+  }
 }
 
 /** Bundlers leave an import with these comments as it is. The compiler of TypeScript removes all comments. */

@@ -45,11 +45,11 @@ export const entriesAgainstBudget = pkg => {
     })
 }
 
-/** The files that are counted together: a page downloads one of the modules, by what computes in it. */
+/** The files that are counted together: a page downloads one of the modules, by what computes in it, and none of `node/`. */
 const COUNTED = {
   wasm: /\btritloom_bg\.wasm$/,
   cpu: /\btritloom-relaxed\.wasm$/,
-  scripts: /(?<!\btritloom-\w+)\.js$/,
+  scripts: /^(?!node\b).*(?<!\btritloom-\w+)\.js$/,
   grammar: /\bgrammar\.wasm$/
 }
 

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { buildDemos } from '../demos.mjs'
 import { buildDocs } from '../docs/build.mjs'
 import { inRoot } from '../paths.mjs'
-import { capture, nodeTool, runOpen, runHearing } from '../process.mjs'
+import { capture, nodeTool, npm, runHearing, runOpen, runQuietly } from '../process.mjs'
 import { findBrowser, swiftShader } from '../setup/browser.mjs'
 import { llvmpipe } from '../setup/vulkan.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
@@ -35,6 +35,15 @@ const nodeTests =
     const files = names.map(name => inRoot('tests', folder, name))
     return runHearing(process.execPath, ['--test', '--test-reporter=spec', ...files], hear)
   }
+
+/** Deno, Bun and Dawn are fetched only for a run of everything. */
+const testOthers = async ({ mode, ...run }) => {
+  if (mode !== 'all') return 'only with `all`'
+  const folder = inRoot('tests', 'node', 'others')
+  const [command, ...args] = npm()
+  await runQuietly(command, [...args, 'ci', '--prefix', folder, '--no-audit', '--no-fund'], { cwd: folder, log: 'others-npm' })
+  return nodeTests('node/others')(run)
+}
 
 const checkFormat = () => runOpen('cargo', ['fmt', '--all', '--check'])
 
@@ -162,6 +171,8 @@ export const checks = [
   { ...native, name: 'GPU tests, SwiftShader', step: testOnSwiftShader },
   { ...web, part: ['web', 'soak'], name: 'Package', step: makePackage },
   { ...web, name: 'Package in Node', step: nodeTests('pkg') },
+  { ...web, name: 'Node, on the CPU', step: nodeTests('node') },
+  { ...web, name: 'Deno, Bun, and Node with a GPU', step: testOthers },
   { ...web, name: 'Types', step: checkTypes },
   { ...web, part: ['web', 'soak'], name: 'Demos', step: buildDemos },
   { ...web, name: 'Documentation', step: makeDocs },

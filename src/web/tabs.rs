@@ -28,6 +28,13 @@ extern "C" {
     fn query(this: &LockManager) -> Result<Promise, JsValue>;
 }
 
+#[wasm_bindgen(raw_module = "./threads/disk.js")]
+extern "C" {
+    type Disk;
+    #[wasm_bindgen(static_method_of = Disk)]
+    fn locks() -> Option<LockManager>;
+}
+
 /// A right that concerns the model at an address. It ends when this is dropped, or when its tab
 /// ends.
 pub(super) struct Lock {
@@ -70,7 +77,7 @@ impl Lock {
     /// Whether any other load than the one that asks has found the stored model at `url`. The one
     /// that asks must have the right of [`Lock::in_use`].
     pub(super) async fn is_used_by_others(url: &str) -> bool {
-        let Some(asked) = manager().and_then(|locks| locks.query().ok()) else { return false };
+        let Some(asked) = Disk::locks().and_then(|locks| locks.query().ok()) else { return false };
         let Ok(found) = JsFuture::from(asked).await else { return false };
         let get = |object: &JsValue, name: &str| {
             Reflect::get(object, &name.into()).unwrap_or(JsValue::UNDEFINED)
@@ -105,16 +112,9 @@ impl Drop for Lock {
     }
 }
 
-/// The browser's locks, if it has them.
-fn manager() -> Option<LockManager> {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
-    let locks = Reflect::get(&navigator, &"locks".into()).ok()?;
-    locks.is_object().then(|| locks.unchecked_into())
-}
-
 /// `None` if the page has no locks; `Some(None)` if another load has this one.
 async fn request(name: &str, mode: &str, if_free: bool) -> Option<Option<Lock>> {
-    let locks = manager()?;
+    let locks = Disk::locks()?;
     let options = Object::new();
     Reflect::set(&options, &"mode".into(), &mode.into()).ok()?;
     Reflect::set(&options, &"ifAvailable".into(), &if_free.into()).ok()?;

@@ -1,9 +1,8 @@
-//! The records of the files, in IndexedDB.
+//! Finds, adds and changes the records of the files, in transactions of [`Records`].
 //!
-//! There are two object stores. `files` has one record for each file, its [`Manifest`]. The bytes
-//! are in a file of [`Disk`], whose name is the record's id, each part at its own offset. In a
-//! browser without such files, `parts` has the bytes: one blob for each part, under
-//! `[file id, part key]`. A part's entry in the manifest is written after its bytes, or in one
+//! A file's record is its [`Manifest`]. The bytes are in a file of [`Disk`], whose name is the
+//! record's id, each part at its own offset. In a browser without such files they are blobs among
+//! the records. A part's entry in the manifest is written after its bytes, or in one
 //! transaction with its blob. `complete` is written last, in a transaction that has counted the
 //! parts. So an incomplete download, or one that another tab has deleted, never counts as complete.
 //! A later download continues a broken one from its stored bytes.
@@ -12,28 +11,13 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use futures_util::future::{Either, join_all, select};
-use idb::{
-    Database, DatabaseEvent as _, KeyPath, KeyRange, ObjectStore, Query, Transaction,
-    TransactionMode, TransactionResult,
-};
-use js_sys::Array;
-use wasm_bindgen::prelude::*;
 use web_sys::Blob;
 
 use super::disk::{Disk, Sizes};
+use super::records::{Records, Transaction};
 use crate::error::{Error, Result};
 use crate::transfer::{Manifest, StoredPart};
 use crate::web::abort::detached;
-use crate::web::error::text;
-use crate::web::timer::sleep;
-
-/// The database's name and the version of its layout.
-const DATABASE: (&str, u32) = ("tritloom", 1);
-const FILES: &str = "files";
-const PARTS: &str = "parts";
-/// Milliseconds to wait for a database that another tab blocks.
-const OPEN_TIMEOUT: f64 = 5000.0;
 
 /// A part to store.
 #[derive(Clone)]
@@ -47,10 +31,10 @@ pub(super) struct NewPart {
     pub(super) sha256: String,
 }
 
-/// The open database.
+/// The open records.
 #[derive(Clone)]
 pub(in crate::web) struct Storage {
-    database: Rc<Database>,
+    records: Records,
     /// The files with the bytes, if the browser has such files.
     pub(super) disk: Option<Rc<Disk>>,
     /// Bytes of files that were deleted to make room, minus the bytes that were written since. The
@@ -59,44 +43,23 @@ pub(in crate::web) struct Storage {
 }
 
 impl Storage {
-    /// Opens the database. Creates it the first time.
+    /// Opens the records. Creates them the first time.
     ///
     /// Errors: `storage`, as for all functions here. Functions that write also fail with
     /// `storage-full`.
     pub(in crate::web) async fn open() -> Result<Self> {
-        let opening = detached(async {
-            let mut database = Database::builder(DATABASE.0)
-                .version(DATABASE.1)
-                .add_object_store(
-                    ObjectStore::builder(FILES).key_path(Some(KeyPath::new_single("id"))),
-                )
-                .add_object_store(ObjectStore::builder(PARTS))
-                .build()
-                .await
-                .map_err(failed)?;
-            // A newer version of this package in another tab may change the layout.
-            database.on_version_change(|event| {
-                if let Ok(database) = event.database() {
-                    database.close();
-                }
-            });
-            let disk = Disk::open().await.map(Rc::new);
-            Ok(Self { database: Rc::new(database), disk, freed: Rc::default() })
-        });
-        match select(std::pin::pin!(opening), std::pin::pin!(sleep(OPEN_TIMEOUT))).await {
-            Either::Left((opened, _)) => opened,
-            Either::Right(_) => Err(Error::Storage("another tab blocks it".into())),
-        }
+        let disk = Disk::open().await?.map(Rc::new);
+        let records = match disk.as_ref().and_then(|disk| disk.records()) {
+            Some(records) => Records::Disk(Rc::new(records)),
+            None => Records::in_browser().await?,
+        };
+        Ok(Self { records, disk, freed: Rc::default() })
     }
 
     /// Every file, complete or not.
     pub(in crate::web) async fn list(&self) -> Result<Vec<Manifest>> {
         let this = self.clone();
-        detached(async move {
-            let transaction = this.begin(&[FILES], TransactionMode::ReadOnly)?;
-            files(&transaction).await
-        })
-        .await
+        detached(async move { this.records.read().await?.files().await }).await
     }
 
     /// The best record of `url` (see [`Manifest::rank`]) among those that `may_be` allows. Marks it as
@@ -115,9 +78,9 @@ impl Storage {
                 return Err(Error::Storage("the browser's files cannot be reached".into()));
             }
             let sizes = this.sizes().await?;
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let transaction = this.records.write().await?;
             let mut found: Option<Manifest> = None;
-            for mut file in files(&transaction).await? {
+            for mut file in transaction.files().await? {
                 if file.url != url || !may_be(&file) {
                     continue;
                 }
@@ -149,18 +112,18 @@ impl Storage {
         let (this, file) = (self.clone(), file.clone());
         detached(async move {
             let names = this.sizes().await?.names();
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            sweep(&transaction).await?;
-            put(&transaction, &file).await?;
+            let transaction = this.records.write().await?;
+            transaction.sweep().await?;
+            transaction.put(&file).await?;
             let mut kept = HashSet::new();
-            for other in files(&transaction).await? {
+            for other in transaction.files().await? {
                 if other.url == file.url && !other.complete && other.id != file.id {
-                    remove(&transaction, &other.id).await?;
+                    transaction.remove(&other.id).await?;
                 } else {
                     kept.insert(other.id);
                 }
             }
-            end(transaction).await?;
+            transaction.end().await?;
             this.remove_files(names.into_iter().filter(|name| !kept.contains(name))).await;
             Ok(())
         })
@@ -174,23 +137,21 @@ impl Storage {
     pub(super) async fn append(&self, id: &str, parts: &[NewPart]) -> Result<()> {
         let (this, id, parts) = (self.clone(), id.to_owned(), parts.to_vec());
         detached(async move {
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            let mut file = file(&transaction, &id).await?;
-            let store = transaction.object_store(PARTS).map_err(failed)?;
-            let (mut puts, mut written) = (Vec::new(), 0);
+            let transaction = this.records.write().await?;
+            let mut file = transaction.file(&id).await?;
+            let (mut blobs, mut written) = (Vec::new(), 0);
             for NewPart { start, length, blob, sha256 } in parts {
                 let (key, on_disk) = (file.next_key(), blob.is_none());
                 if file.insert(StoredPart { key, start, length, sha256, on_disk }) {
-                    puts.extend(blob.map(|blob| store.put(&blob, Some(&part_key(&id, key)))));
+                    blobs.extend(blob.map(|blob| (key, blob)));
                     written += length;
                 }
             }
             // The bytes come first, so that a write that is refused without undoing the transaction
-            // leaves no entry. All writes are awaited even if one fails: see `detached`.
-            let stored = join_all(puts.into_iter().map(async |put| put?.await)).await;
-            stored.into_iter().collect::<Result<Vec<_>, _>>().map_err(failed)?;
-            put(&transaction, &file).await?;
-            end(transaction).await?;
+            // leaves no entry.
+            transaction.put_blobs(&id, &blobs).await?;
+            transaction.put(&file).await?;
+            transaction.end().await?;
             this.freed.set(this.freed.get().saturating_sub(written));
             Ok(())
         })
@@ -207,8 +168,8 @@ impl Storage {
         let (this, id) = (self.clone(), id.to_owned());
         detached(async move {
             let sizes = this.sizes().await?;
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            let mut file = file(&transaction, &id).await?;
+            let transaction = this.records.write().await?;
+            let mut file = transaction.file(&id).await?;
             file.total = Some(total);
             let size = sizes.of(&id);
             reconcile(&transaction, &mut file, |part| part.end() > size).await?;
@@ -216,15 +177,15 @@ impl Storage {
                 return Err(Error::Storage(format!("it has {} of {total} bytes", file.bytes())));
             }
             let mut removed = Vec::new();
-            for old in files(&transaction).await? {
+            for old in transaction.files().await? {
                 if old.url == file.url && old.id != file.id {
-                    remove(&transaction, &old.id).await?;
+                    transaction.remove(&old.id).await?;
                     removed.push(old.id);
                 }
             }
             file.sha256 = sha256.or(file.sha256);
-            put(&transaction, &file).await?;
-            end(transaction).await?;
+            transaction.put(&file).await?;
+            transaction.end().await?;
             this.remove_files(removed).await;
             Ok(())
         })
@@ -242,8 +203,8 @@ impl Storage {
     pub(in crate::web) async fn set_sha256(&self, id: &str, sha256: String) -> Result<()> {
         let (this, id) = (self.clone(), id.to_owned());
         detached(async move {
-            let transaction = this.begin(&[FILES], TransactionMode::ReadWrite)?;
-            let mut file = file(&transaction, &id).await?;
+            let transaction = this.records.write().await?;
+            let mut file = transaction.file(&id).await?;
             file.sha256 = Some(sha256);
             save(transaction, &file).await
         })
@@ -255,13 +216,11 @@ impl Storage {
     pub(in crate::web) async fn forget(&self, id: &str, starts: Vec<u64>) -> Result<()> {
         let (this, id) = (self.clone(), id.to_owned());
         detached(async move {
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            let mut file = file(&transaction, &id).await?;
-            let store = transaction.object_store(PARTS).map_err(failed)?;
+            let transaction = this.records.write().await?;
+            let mut file = transaction.file(&id).await?;
             // On the disk, new bytes will be written over the old ones.
             for part in starts.into_iter().filter_map(|start| file.remove(start)) {
-                let key = part_key(&id, part.key);
-                store.delete(key).map_err(failed)?.await.map_err(failed)?;
+                transaction.remove_blob(&id, part.key).await?;
             }
             save(transaction, &file).await
         })
@@ -272,11 +231,11 @@ impl Storage {
     pub(in crate::web) async fn discard(&self, ids: Vec<String>) -> Result<()> {
         let this = self.clone();
         detached(async move {
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let transaction = this.records.write().await?;
             for id in &ids {
-                remove(&transaction, id).await?;
+                transaction.remove(id).await?;
             }
-            end(transaction).await?;
+            transaction.end().await?;
             this.remove_files(ids).await;
             Ok(())
         })
@@ -287,15 +246,15 @@ impl Storage {
     pub(in crate::web) async fn delete(&self, urls: Vec<String>) -> Result<()> {
         let this = self.clone();
         detached(async move {
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let transaction = this.records.write().await?;
             let mut removed = Vec::new();
-            for file in files(&transaction).await? {
+            for file in transaction.files().await? {
                 if urls.contains(&file.url) {
-                    remove(&transaction, &file.id).await?;
+                    transaction.remove(&file.id).await?;
                     removed.push(file.id);
                 }
             }
-            end(transaction).await?;
+            transaction.end().await?;
             this.remove_files(removed).await;
             Ok(())
         })
@@ -306,12 +265,9 @@ impl Storage {
     pub(in crate::web) async fn clear(&self) -> Result<()> {
         let this = self.clone();
         detached(async move {
-            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            for name in [FILES, PARTS] {
-                let store = transaction.object_store(name).map_err(failed)?;
-                store.clear().map_err(failed)?.await.map_err(failed)?;
-            }
-            end(transaction).await?;
+            let transaction = this.records.write().await?;
+            transaction.clear().await?;
+            transaction.end().await?;
             let names = this.sizes().await?.names();
             this.remove_files(names).await;
             Ok(())
@@ -321,20 +277,14 @@ impl Storage {
 
     /// The blob of a part; `None` if it is gone.
     pub(super) async fn blob(&self, id: &str, key: u32) -> Result<Option<Blob>> {
-        let (this, key) = (self.clone(), part_key(id, key));
-        detached(async move {
-            let transaction = this.begin(&[PARTS], TransactionMode::ReadOnly)?;
-            let store = transaction.object_store(PARTS).map_err(failed)?;
-            let blob = store.get(key).map_err(failed)?.await.map_err(failed)?;
-            Ok(blob.and_then(|blob| blob.dyn_into().ok()))
-        })
-        .await
+        let (this, id) = (self.clone(), id.to_owned());
+        detached(async move { this.records.read().await?.blob(&id, key).await }).await
     }
 
     /// The files of `url` and the keys of their parts that are on the disk.
     async fn parts_on_disk(&self, url: &str) -> Result<HashSet<(String, u32)>> {
-        let transaction = self.begin(&[FILES], TransactionMode::ReadOnly)?;
-        let files = files(&transaction).await?;
+        let transaction = self.records.read().await?;
+        let files = transaction.files().await?;
         let of_url = files.iter().filter(|file| file.url == url);
         let keys = of_url.flat_map(|file| {
             let on_disk = file.stored.iter().filter(|part| part.on_disk);
@@ -357,19 +307,6 @@ impl Storage {
             disk.remove(ids).await;
         }
     }
-
-    fn begin(&self, stores: &[&str], mode: TransactionMode) -> Result<Transaction> {
-        self.database.transaction(stores, mode).map_err(failed)
-    }
-}
-
-impl Drop for Storage {
-    fn drop(&mut self) {
-        // An open connection would block a newer layout.
-        if Rc::strong_count(&self.database) == 1 {
-            self.database.close();
-        }
-    }
 }
 
 /// A record of a file without parts. Every download gets its own id, because two tabs that load the
@@ -379,45 +316,10 @@ pub(in crate::web) fn new_file(url: &str) -> Manifest {
     Manifest::new(format!("{now}-{}", (js_sys::Math::random() * 1e16) as u64), url, now)
 }
 
-fn part_key(id: &str, key: u32) -> JsValue {
-    Array::of2(&id.into(), &key.into()).into()
-}
-
-/// The keys of all parts of a file. In IndexedDB's order an array sorts after every number.
-fn part_keys(id: &str) -> Result<Query> {
-    let (first, last) = (part_key(id, 0), Array::of2(&id.into(), &Array::new()));
-    KeyRange::bound(&first, &last, None, None).map(Query::from).map_err(failed)
-}
-
-async fn files(transaction: &Transaction) -> Result<Vec<Manifest>> {
-    let store = transaction.object_store(FILES).map_err(failed)?;
-    let records = store.get_all(None, None).map_err(failed)?.await.map_err(failed)?;
-    Ok(records.into_iter().filter_map(manifest).collect())
-}
-
-async fn file(transaction: &Transaction, id: &str) -> Result<Manifest> {
-    let store = transaction.object_store(FILES).map_err(failed)?;
-    let record = store.get(JsValue::from(id)).map_err(failed)?.await.map_err(failed)?;
-    record.and_then(manifest).ok_or_else(|| Error::Storage("the file was deleted meanwhile".into()))
-}
-
-/// The record; `None` if it cannot be read, because then it is not a file of ours.
-fn manifest(record: JsValue) -> Option<Manifest> {
-    serde_wasm_bindgen::from_value::<Manifest>(record).ok()?.checked().ok()
-}
-
-async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
-    let record = serde_wasm_bindgen::to_value(file)
-        .map_err(|error| Error::Internal(format!("a file's record: {error}")))?;
-    let store = transaction.object_store(FILES).map_err(failed)?;
-    store.put(&record, None).map_err(failed)?.await.map_err(failed)?;
-    Ok(())
-}
-
 /// Writes a record, and ends the transaction.
 async fn save(transaction: Transaction, file: &Manifest) -> Result<()> {
-    put(&transaction, file).await?;
-    end(transaction).await
+    transaction.put(file).await?;
+    transaction.end().await
 }
 
 /// Removes from the record the parts whose bytes are gone. `is_gone` says whether the bytes of a
@@ -428,14 +330,7 @@ async fn reconcile(
     file: &mut Manifest,
     is_gone: impl Fn(&StoredPart) -> bool,
 ) -> Result<()> {
-    let store = transaction.object_store(PARTS).map_err(failed)?;
-    let keys = store.get_all_keys(Some(part_keys(&file.id)?), None).map_err(failed)?;
-    let found: HashSet<u32> = keys
-        .await
-        .map_err(failed)?
-        .into_iter()
-        .filter_map(|key| Some(key.dyn_ref::<Array>()?.get(1).as_f64()? as u32))
-        .collect();
+    let found = transaction.blob_keys(&file.id).await?;
     file.stored.retain(
         |part| {
             if part.on_disk { !is_gone(part) } else { found.contains(&part.key) }
@@ -443,65 +338,4 @@ async fn reconcile(
     );
     file.complete = !file.stored.is_empty() && file.total == Some(file.bytes());
     Ok(())
-}
-
-/// Deletes records that cannot be read, and parts that belong to no file.
-async fn sweep(transaction: &Transaction) -> Result<()> {
-    let known: HashSet<String> =
-        files(transaction).await?.into_iter().map(|file| file.id).collect();
-    let (files, parts) = (
-        transaction.object_store(FILES).map_err(failed)?,
-        transaction.object_store(PARTS).map_err(failed)?,
-    );
-    let keys = files.get_all_keys(None, None).map_err(failed)?.await.map_err(failed)?;
-    for key in keys {
-        if key.as_string().is_none_or(|id| !known.contains(&id)) {
-            files.delete(key).map_err(failed)?.await.map_err(failed)?;
-        }
-    }
-    let keys = parts.get_all_keys(None, None).map_err(failed)?.await.map_err(failed)?;
-    for key in keys {
-        let id = key.dyn_ref::<Array>().and_then(|key| key.get(0).as_string());
-        if id.is_none_or(|id| !known.contains(&id)) {
-            parts.delete(key).map_err(failed)?.await.map_err(failed)?;
-        }
-    }
-    Ok(())
-}
-
-async fn remove(transaction: &Transaction, id: &str) -> Result<()> {
-    let store = transaction.object_store(PARTS).map_err(failed)?;
-    store.delete(part_keys(id)?).map_err(failed)?.await.map_err(failed)?;
-    let store = transaction.object_store(FILES).map_err(failed)?;
-    store.delete(JsValue::from(id)).map_err(failed)?.await.map_err(failed)?;
-    Ok(())
-}
-
-/// Waits until everything is on the disk. Only then is it known whether the disk is full.
-async fn end(transaction: Transaction) -> Result<()> {
-    // A second handle on the transaction, because awaiting the first one does not tell why it was
-    // aborted.
-    let same = transaction.object_store(FILES).or_else(|_| transaction.object_store(PARTS));
-    let same = same.map_err(failed)?.transaction();
-    match transaction.await.map_err(failed)? {
-        TransactionResult::Committed => Ok(()),
-        TransactionResult::Aborted => Err(match same.error() {
-            Some(exception) => failed(idb::Error::DomException(exception)),
-            None => Error::Storage("a write was undone".into()),
-        }),
-    }
-}
-
-fn failed(error: idb::Error) -> Error {
-    let message = error.to_string();
-    let thrown = match error {
-        idb::Error::DomException(exception) => exception.into(),
-        _ => JsValue::from(message),
-    };
-    let message = text(&thrown);
-    if message.contains("QuotaExceeded") {
-        Error::StorageFull(message)
-    } else {
-        Error::Storage(message)
-    }
 }

@@ -1,7 +1,8 @@
 //! Files of bytes in the browser's own file system. Other threads read, write and hash them.
 //!
 //! Chromium reads them twenty times as fast as blobs in IndexedDB and writes them twice as fast.
-//! The records stay in IndexedDB.
+//! The records stay in IndexedDB. Where there is no browser, the files are in a folder of the
+//! system's, and the records beside them.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -19,8 +20,12 @@ mod browser {
     extern "C" {
         #[wasm_bindgen(js_name = Disk)]
         pub(super) type BrowserDisk;
+        #[wasm_bindgen(static_method_of = BrowserDisk, js_class = "Disk", catch)]
+        pub(super) async fn open() -> Result<JsValue, JsValue>;
         #[wasm_bindgen(static_method_of = BrowserDisk, js_class = "Disk")]
-        pub(super) async fn open() -> JsValue;
+        pub(super) async fn free() -> JsValue;
+        #[wasm_bindgen(method, getter)]
+        pub(super) fn records(this: &BrowserDisk) -> Option<FolderRecords>;
         #[wasm_bindgen(method, js_name = canWrite)]
         pub(super) async fn can_write(this: &BrowserDisk) -> JsValue;
         #[wasm_bindgen(method, catch)]
@@ -48,6 +53,24 @@ mod browser {
         #[wasm_bindgen(method)]
         pub(super) fn end(this: &BrowserDisk);
 
+        pub(super) type FolderRecords;
+        #[wasm_bindgen(method, catch)]
+        pub(super) async fn begin(this: &FolderRecords, writes: bool) -> Result<JsValue, JsValue>;
+
+        pub(super) type FolderTransaction;
+        #[wasm_bindgen(method)]
+        pub(super) fn all(this: &FolderTransaction) -> Vec<JsValue>;
+        #[wasm_bindgen(method)]
+        pub(super) fn get(this: &FolderTransaction, id: &str) -> JsValue;
+        #[wasm_bindgen(method)]
+        pub(super) fn put(this: &FolderTransaction, id: &str, record: &JsValue);
+        #[wasm_bindgen(method, js_name = remove)]
+        pub(super) fn forget(this: &FolderTransaction, id: &str);
+        #[wasm_bindgen(method, js_name = end, catch)]
+        pub(super) fn commit(this: &FolderTransaction) -> Result<(), JsValue>;
+        #[wasm_bindgen(method, js_name = leave)]
+        pub(super) fn leave(this: &FolderTransaction);
+
         /// An answer of a thread.
         pub(super) type DiskAnswer;
         #[wasm_bindgen(method, getter)]
@@ -61,17 +84,27 @@ mod browser {
     }
 }
 
-use browser::{BrowserDisk, DiskAnswer};
+use browser::{BrowserDisk, DiskAnswer, FolderRecords, FolderTransaction};
+
+/// Bytes that can still be stored, if that is known.
+pub(super) async fn free() -> Option<f64> {
+    BrowserDisk::free().await.as_f64().filter(|bytes| bytes.is_finite())
+}
 
 /// The files of this origin. Their threads start when they are needed. They end when this is
 /// dropped.
 pub(super) struct Disk(BrowserDisk);
 
 impl Disk {
-    /// `None` in a browser without such files.
-    pub(super) async fn open() -> Option<Self> {
-        let disk = BrowserDisk::open().await;
-        (!disk.is_undefined()).then(|| Self(disk.unchecked_into()))
+    /// `None` in a browser without such files. Fails if the folder cannot be made.
+    pub(super) async fn open() -> Result<Option<Self>> {
+        let disk = BrowserDisk::open().await.map_err(|why| failed(&text(&why)))?;
+        Ok((!disk.is_undefined()).then(|| Self(disk.unchecked_into())))
+    }
+
+    /// The records, if they are files too.
+    pub(super) fn records(&self) -> Option<DiskRecords> {
+        self.0.records().map(DiskRecords)
     }
 
     /// Whether files can be written. They cannot if the page's policy allows no workers.
@@ -126,6 +159,54 @@ impl Disk {
     }
 }
 
+/// The records of the files, which are files too. Other threads and programs may use them.
+pub(super) struct DiskRecords(FolderRecords);
+
+impl DiskRecords {
+    /// Begins a transaction. One that writes waits for the others that do.
+    ///
+    /// Errors: `storage`.
+    pub(super) async fn begin(&self, writes: bool) -> Result<DiskTransaction> {
+        let begun = self.0.begin(writes).await.map_err(|why| failed(&text(&why)))?;
+        Ok(DiskTransaction(begun.unchecked_into()))
+    }
+}
+
+/// A look at all records, and changes of them. Others that write wait until it is dropped.
+pub(super) struct DiskTransaction(FolderTransaction);
+
+impl DiskTransaction {
+    pub(super) fn all(&self) -> Vec<JsValue> {
+        self.0.all()
+    }
+
+    /// A record; `undefined` if there is none.
+    pub(super) fn get(&self, id: &str) -> JsValue {
+        self.0.get(id)
+    }
+
+    pub(super) fn put(&self, id: &str, record: &JsValue) {
+        self.0.put(id, record);
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        self.0.forget(id);
+    }
+
+    /// Makes the changes.
+    ///
+    /// Errors: `storage`, `storage-full`.
+    pub(super) fn end(&self) -> Result<()> {
+        self.0.commit().map_err(|why| refused(&text(&why)))
+    }
+}
+
+impl Drop for DiskTransaction {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
 /// The bytes of each file, by name.
 #[derive(Default)]
 pub(super) struct Sizes(Map);
@@ -159,11 +240,11 @@ fn hash(answer: &DiskAnswer, bytes: &mut Bytes, length: u32) -> Result<String> {
 }
 
 fn checked(answer: &DiskAnswer) -> Result<()> {
-    match answer.failed() {
-        None => Ok(()),
-        Some(why) if why.contains("QuotaExceeded") => Err(Error::StorageFull(why)),
-        Some(why) => Err(failed(&why)),
-    }
+    answer.failed().map_or(Ok(()), |why| Err(refused(&why)))
+}
+
+fn refused(why: &str) -> Error {
+    if why.contains("QuotaExceeded") { Error::StorageFull(why.into()) } else { failed(why) }
 }
 
 fn failed(why: &str) -> Error {

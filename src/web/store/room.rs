@@ -1,11 +1,7 @@
 //! Room for a file: how much the browser grants, and which other files of ours are deleted for it.
 
-use js_sys::Reflect;
-use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
-use web_sys::StorageManager;
-
 use super::database::Storage;
+use super::disk::free;
 use crate::transfer::{StoredModel, eviction_order, model_urls, other_versions};
 use crate::web::tabs::Lock;
 
@@ -89,15 +85,4 @@ impl Storage {
 
 fn bytes(models: &[StoredModel]) -> f64 {
     models.iter().map(|model| model.bytes() as f64).sum()
-}
-
-/// Bytes that the browser still grants this origin, if it says so.
-async fn free() -> Option<f64> {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
-    let storage = Reflect::get(&navigator, &"storage".into()).ok()?;
-    // `navigator.storage` is absent outside of secure contexts.
-    let storage: StorageManager = storage.is_object().then(|| storage.unchecked_into())?;
-    let estimate = JsFuture::from(storage.estimate().ok()?).await.ok()?;
-    let number = |name: &str| Reflect::get(&estimate, &name.into()).ok()?.as_f64();
-    Some(number("quota")? - number("usage")?)
 }

@@ -1,0 +1,99 @@
+// The command `tritloom` of the package.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { inRoot } from '../../scripts/paths.mjs'
+import { BitNet, CACHE, GOLDEN, goldens, run, server, using } from './support.mjs'
+
+const tritloom = (args, options) => run(process.execPath, [inRoot('pkg', 'node', 'cli.js'), ...args], options)
+const goldenOf = wanted => goldens.find(({ name }) => name === wanted)
+const WHO = goldenOf('who').greedy_text
+const MODEL = ['--model', GOLDEN]
+const NOTE = 'note: the CPU computes'
+
+test('run answers a prompt, of an argument or of standard input', async () => {
+  const said = await tritloom(['run', 'Who are you?', ...MODEL])
+  assert.deepEqual([said.status, said.stdout], [0, `${WHO}\n`], said.stderr)
+  assert.ok(said.stderr.startsWith(NOTE), said.stderr)
+  const piped = await tritloom(['run', ...MODEL, '--backend', 'cpu', '--temperature', '0'], { input: 'Who are you?\n' })
+  assert.deepEqual([piped.status, piped.stdout, piped.stderr], [0, `${WHO}\n`, ''])
+  const raw = await tritloom(['run', 'Once there was', '--raw', '--max-tokens', '35', ...MODEL])
+  assert.ok(raw.stdout.startsWith(goldenOf('once').greedy_text), raw.stdout)
+  assert.match(raw.stderr, /--max-tokens/)
+})
+
+test('run answers in a format', async () => {
+  const schema = join(CACHE, 'schema.json')
+  writeFileSync(schema, '{ "enum": ["a fox"] }')
+  for (const [args, text] of [[['--schema', schema], '"a fox"\n'], [['--regex', '-1 or more'], '-1 or more\n']]) {
+    const { status, stdout, stderr } = await tritloom(['run', 'Who?', ...args, ...MODEL])
+    assert.deepEqual([status, stdout], [0, text], stderr)
+  }
+})
+
+test('run downloads a model and stores it', async () => {
+  const { scripted } = await server()
+  const { url } = await scripted({ always: { pace: 1 << 20, ms: 5 } })
+  const { status, stderr } = await tritloom(['run', 'Who?', '--max-tokens', '1', '--model', url])
+  assert.equal(status, 0, stderr)
+  assert.deepEqual((await BitNet.cache.list()).map(({ url, complete }) => [url, complete]), [[url, true]])
+  const again = await tritloom(['run', 'Who?', '--max-tokens', '1', '--model', url, '--cache', 'only'])
+  assert.equal(again.status, 0, again.stderr)
+})
+
+test('chat answers line by line, and knows what was said', async () => {
+  const { status, stdout, stderr } = await tritloom(['chat', ...MODEL], { input: 'Who are you?\n\nHow small?\n' })
+  assert.equal(status, 0, stderr)
+  const [who, small] = stdout.trim().split('\n')
+  assert.equal(who, WHO)
+  await using(GOLDEN, {}, async model => {
+    const chat = model.createChat()
+    await chat.send('Who are you?').text()
+    assert.equal(small, (await chat.send('How small?').text()).split('\n')[0])
+  })
+})
+
+test('help and version', async () => {
+  for (const [args, said] of [
+    [['--help'], /run .*chat .*serve/s], [[], /run/], [['run', '--help'], /--max-tokens <N>/], [['serve', '--help'], /--cors/],
+    [['--version'], new RegExp(`^${BitNet.version}\n$`)]
+  ]) {
+    const { status, stdout, stderr } = await tritloom(args)
+    assert.deepEqual([status, stderr], [0, ''])
+    assert.match(stdout, said)
+  }
+})
+
+test('wrong command lines are refused before a model is loaded, and failures have their code', async () => {
+  const wrong = [
+    [['talk'], /no command/], [['run', 'a', '--modle', GOLDEN], /--modle/], [['run', 'a'], /--model/], [['run', 'a', 'b', ...MODEL], /quotes/],
+    [['run', ...MODEL], /prompt is missing/], [['run', 'a', ...MODEL, '--top-k', 'x'], /--top-k must be a number/],
+    [['run', 'a', ...MODEL, '--json', '--regex', 'a'], /exclude/], [['run', 'a', ...MODEL, '--thinking', '--no-thinking'], /exclude/],
+    [['run', 'a', ...MODEL, '--logit-bias', '1'], /ID=BIAS/], [['run', 'a', ...MODEL, '--schema', 'nowhere.json'], /nowhere\.json/],
+    [['run', 'a', ...MODEL, '--prompt-lookup', 'maybe'], /true or false/], [['run', 'a', ...MODEL, '--tool-choice', 'auto'], /--tools/],
+    [['chat', ...MODEL, 'Hello'], /standard input/], [['serve', ...MODEL, '--port', '65536'], /--port/], [['serve', ...MODEL, '--key', ''], /--key/],
+    [['serve', ...MODEL, 'a'], /unexpected/], [['run', 'a', '--max-tokens'], /max-tokens/]
+  ]
+  const failing = [
+    [['run', 'a', '--model', 'nowhere.gguf'], /^error\[io\]: /], [['run', 'a', '--model', 'package.json'], /^error\[bad-gguf\]: /],
+    [['run', 'a', ...MODEL, '--top-k', '-1'], /^error\[bad-option\]: bad option `--top-k`/m],
+    [['run', 'a', ...MODEL, '--kv', 'f64'], /^error\[bad-option\]: bad option `--kv`/m],
+    [['run', 'a', ...MODEL, '--backend', 'webgpu'], /^error\[no-webgpu\]: /m]
+  ]
+  for (const [status, cases] of [[2, wrong], [1, failing]]) {
+    for (const [args, said] of cases) {
+      const found = await tritloom(args)
+      assert.deepEqual([found.status, found.stdout], [status, ''], `${args.join(' ')}\n${found.stderr}`)
+      assert.match(found.stderr, said, args.join(' '))
+      assert.doesNotMatch(found.stderr, /^ {4}at /m)
+    }
+  }
+})
+
+test('a reader that has enough ends the answer', async () => {
+  const args = [process.execPath, inRoot('pkg', 'node', 'cli.js'), 'run', 'Once', '--raw', '--model', GOLDEN]
+  const { status, stderr } = await run('bash', ['-c', '"$@" | head -c 4; exit ${PIPESTATUS[0]}', 'bash', ...args])
+  assert.ok([0, 130].includes(status), `${status} ${stderr}`)
+  assert.doesNotMatch(stderr, /EPIPE|^ {4}at /m)
+})
