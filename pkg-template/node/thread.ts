@@ -1,9 +1,14 @@
 // Threads of `node:worker_threads` in the form of a browser's workers.
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Worker as Thread } from 'node:worker_threads'
 import type { FromWorker, ToWorker } from '../protocol/messages.js'
 import { DAWN, END } from './gpu.js'
 import { releaseAll } from './locks.js'
 import type { Progress } from '../types.js'
+
+/** The first script of each thread. Bundlers would copy `new URL(…, import.meta.url)` without its imports. */
+const SCRIPT = join(dirname(fileURLToPath(import.meta.url)), 'thread-script.js')
 
 /** A browser's `Worker`, as far as the package uses it. */
 class NodeWorker extends EventTarget {
@@ -17,8 +22,7 @@ class NodeWorker extends EventTarget {
   constructor(url: URL) {
     super()
     // The options of the program's own script, such as `--input-type`, would be those of this one.
-    const script = new URL('./thread-script.js', import.meta.url)
-    this.#thread = new Thread(script, { workerData: { script: url.href }, execArgv: [] })
+    this.#thread = new Thread(SCRIPT, { workerData: { script: url.href }, execArgv: [] })
     const id = this.#thread.threadId
     this.#thread.on('message', data => {
       if (data === DAWN) {
