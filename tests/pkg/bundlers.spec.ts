@@ -1,5 +1,5 @@
-// The package with bundlers that nothing else here needs, and in other runtimes. Installing them
-// fetches hundreds of megabytes, so this is only in a run of everything.
+// The package with bundlers that nothing else here needs. Installing them fetches hundreds of megabytes,
+// so this is only in a run of everything.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, filesOf, MODEL, PORT, result, test } from './consumer'
@@ -12,7 +12,6 @@ test.describe('with', { tag: '@all' }, () => {
 
   let installed: string | undefined
   const app = (install: (app: string) => string) => installed ??= install('bundlers')
-  const tool = (at: string, name: string) => join(at, 'node_modules', '.bin', name)
 
   for (const [index, bundler] of ['webpack', 'esbuild', 'rollup'].entries()) {
     test(bundler, async ({ page, install, serve }) => {
@@ -33,16 +32,4 @@ test.describe('with', { tag: '@all' }, () => {
     expect(await (await fetch(origin)).text()).toContain('The server has rendered this.')
     expect(await result(page, `${origin}/?model=${MODEL}`)).toBe(EXPECTED)
   })
-
-  const runtimes = { Node: ['node'], Deno: ['deno', 'run', '--allow-all'], Bun: ['bun'] }
-  for (const [name, [program, ...args]] of Object.entries(runtimes)) {
-    test(`${name}, where nothing can run but all can be asked`, ({ install }) => {
-      const at = app(install)
-      const path = program === 'node' ? process.execPath : tool(at, program!)
-      const said = execFileSync(path, [...args, 'runtime.mjs'], { cwd: at, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-      expect(JSON.parse(said)).toEqual({
-        available: false, reason: 'this is not a browser, and has no WebGPU', stored: [], usage: 0, refused: 'no-webgpu'
-      })
-    })
-  }
 })
