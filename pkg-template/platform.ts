@@ -30,8 +30,8 @@ export interface Platform {
   address?: (source: string) => URL
   /** The file at an address `file:`. */
   file?: (url: string) => Promise<Blob>
-  /** Resolves when WebGPU is there, if it can be had. */
-  gpu?: () => Promise<void>
+  /** Resolves when WebGPU is there, if it can be had. The crate finds it only if it is `forCrate`. */
+  gpu?: (forCrate?: boolean) => Promise<void>
   /** Resolves when the thread has handled the events that wait. */
   pause?: () => Promise<void>
   /** Where models are stored. */

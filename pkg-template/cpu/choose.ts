@@ -16,7 +16,7 @@ const LACKS: ErrorCode[] = ['no-webgpu', 'no-adapter', 'missing-feature']
 /** Chooses the GPU, or the CPU: its scripts are fetched only then. Rejects as `BitNet.load` does. */
 export async function chosen({ backend = 'auto', strict, gpu }: Choosing): Promise<Chosen> {
   if (backend !== 'auto' && backend !== 'webgpu') return (await cpu()).checked(backend, strict)
-  await platform.gpu?.()
+  await platform.gpu?.(true)
   // With `strict`, a GPU that is missing is an error of the GPU's module.
   if (backend === 'webgpu' || strict === true) return { crate: onGpu, notes: [] }
   const lack = await missing(gpu)

@@ -3,12 +3,14 @@
 import { createInterface } from 'node:readline'
 import { text as textOf } from 'node:stream/consumers'
 import { BitNet, BitNetError } from './index.js'
+import { badOption } from '../check.js'
 import type { Generation } from '../generation.js'
 import type { Progress, Token } from '../types.js'
 import {
   ANSWER, answerOf, answersOf, described, GENERATE, kebab, LOAD, loadOf, numberOf, read, Usage
 } from './options.js'
 import type { Given, Table } from './options.js'
+import { codeOf } from './owner.js'
 import { serve } from './serve.js'
 
 const { stdin, stdout, stderr } = process
@@ -37,7 +39,7 @@ const COMMANDS: Record<string, Command> = {
     options: {
       'port': { value: 'N', help: 'The port, 8080 by default; 0 takes a free one' },
       'host': { value: 'HOST', help: 'The address to listen at; by default nothing listens beyond localhost' },
-      'key': { value: 'KEY', help: 'Every request must have this key' },
+      'key': { value: 'KEY', help: 'Every request must have this key; others see it less in the variable TRITLOOM_KEY' },
       'cors': { value: 'ORIGIN', many: true, help: 'Let pages of this origin ask; * lets all' }
     }
   }
@@ -109,12 +111,14 @@ async function withModel(given: Given, work: (model: BitNet, stop: AbortSignal) 
   stdout.on('error', end)
   try {
     await work(model, stop.signal)
-    // Otherwise the bytes that were not stored yet would be lost.
-    if (!stop.signal.aborted) await Promise.race([model.stored, aborted(stop.signal)])
+    await stored(model, stop.signal)
   } finally {
     await model.dispose()
   }
 }
+
+/** Waits until the rest of the model is stored, which would be lost otherwise, or until the user wants it to end. */
+const stored = (model: BitNet, stop: AbortSignal): Promise<void> => Promise.race([model.stored, aborted(stop)])
 
 const aborted = (signal: AbortSignal): Promise<void> => new Promise(resolve => {
   if (signal.aborted) resolve()
@@ -175,21 +179,23 @@ async function chat(given: Given, rest: string[]): Promise<void> {
   const options = answersOf(given)
   loadOf(given)
   const model = await load(given)
-  const talk = model.createChat({
-    ...options, overflow: 'slide', ...(given['system'] !== undefined ? { system: given['system'] as string } : {})
-  })
   const lines = createInterface({ input: stdin, output: stdin.isTTY ? stdout : undefined, prompt: '> ' })
+  const over = new AbortController()
   let stop: AbortController | undefined
-  // It ends the answer, or else the chat.
-  const end = () => stop ? stop.abort(new Stopped()) : lines.close()
   const leave = () => {
+    over.abort(new Stopped())
     stop?.abort(new Stopped())
     lines.close()
   }
+  // It ends the answer, or else the chat.
+  const end = () => stop ? stop.abort(new Stopped()) : leave()
   lines.on('SIGINT', end)
   process.on('SIGINT', end).once('SIGTERM', leave)
   stdout.on('error', leave)
   try {
+    const talk = model.createChat({
+      ...options, overflow: 'slide', ...(given['system'] !== undefined ? { system: given['system'] as string } : {})
+    })
     if (stdin.isTTY) lines.prompt()
     for await (const line of lines) {
       if (line.trim() !== '') {
@@ -204,7 +210,11 @@ async function chat(given: Given, rest: string[]): Promise<void> {
       }
       if (stdin.isTTY) lines.prompt()
     }
+    await stored(model, over.signal)
   } finally {
+    // Otherwise the program would wait for more to read.
+    lines.close()
+    stdin.destroy()
     await model.dispose()
   }
 }
@@ -214,15 +224,46 @@ async function serving(given: Given, rest: string[]): Promise<void> {
   const port = numberOf('port', (given['port'] as string | undefined) ?? '8080')
   if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Usage('--port must be from 0 to 65535')
   const host = (given['host'] as string | undefined) ?? 'localhost'
-  const [key, cors] = [given['key'] as string | undefined, given['cors'] as string[] | undefined]
-  if (key === '') throw new Usage('--key must not be empty')
+  // To a system this is every address of the machine.
+  if (host === '') throw new Usage('--host must not be empty')
+  const key = (given['key'] as string | undefined) ?? process.env['TRITLOOM_KEY']
+  if (key === '') throw new Usage('--key and TRITLOOM_KEY must not be empty')
+  const cors = (given['cors'] as string[] | undefined) ?? []
+  for (const origin of cors) {
+    if (origin !== '*' && !isOrigin(origin)) throw new Usage(`--cors must be an origin such as https://example.com, not '${origin}'`)
+  }
   loadOf(given)
-  await withModel(given, async (model, signal) => {
-    const server = await serve(model, { port, host, key, cors: cors ?? [] })
-    await print(`${model.info.name || 'the model'} at ${server.address}\n`)
-    await aborted(signal)
+  let answer!: (model: BitNet) => void
+  const model = new Promise<BitNet>(resolve => { answer = resolve })
+  const onError = ({ message }: Error) => note(message)
+  // A port that is taken is found before the model is loaded. Requests wait for it.
+  const server = await serve(model, { port, host, key, cors, onError }).catch(error => { throw refused(error, host, port) })
+  try {
+    await withModel(given, async (model, signal) => {
+      answer(model)
+      const more = server.isEverywhere ? ', and at the other addresses of this machine' : ''
+      await print(`${model.info.name || 'the model'} at ${server.address}${more}\n`)
+      const why = await Promise.race([aborted(signal), model.ended])
+      if (why) throw why
+    })
+  } finally {
     server.close()
-  })
+  }
+}
+
+/** Whether a text is an origin as browsers write it. */
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, host } = new URL(text)
+  return text === `${protocol}//${host}`
+}
+
+/** The error of an address at which it cannot listen. */
+function refused(error: unknown, host: string, port: number): unknown {
+  const code = codeOf(error) ?? ''
+  if (code === 'EADDRINUSE') return badOption('port', `${port} is taken by another program`)
+  if (code === 'EACCES') return badOption('port', `${port} is not allowed: ${(error as Error).message}`)
+  return code === '' ? error : badOption('host', `cannot listen at ${host}: ${(error as Error).message}`)
 }
 
 // Each write has the error too.

@@ -9,6 +9,8 @@ import { place } from './place.js'
 import { Records, said } from './records.js'
 
 const SUFFIX = '.bytes'
+/** The name of a file of ours, and that of its record in it. Others are not ours to delete. */
+const FILE = /^(\d+-\d+)\.bytes$/
 
 class Folder implements Stored {
   readonly records: Records
@@ -28,10 +30,11 @@ class Folder implements Stored {
   async sizes(): Promise<Map<string, number>> {
     const sizes = new Map<string, number>()
     for (const file of await readdir(this.#folder)) {
-      if (!file.endsWith(SUFFIX)) continue
+      const id = FILE.exec(file)?.[1]
+      if (id === undefined) continue
       // Another program may delete a file meanwhile.
       const found = await stat(join(this.#folder, file)).catch(() => undefined)
-      if (found) sizes.set(file.slice(0, -SUFFIX.length), found.size)
+      if (found) sizes.set(id, found.size)
     }
     return sizes
   }
@@ -120,11 +123,20 @@ export const disk = {
   open: async () => new Folder(place()),
   locks: locks as unknown as LockManager,
   free: async () => {
-    const found = await statfs(place()).catch(() => undefined)
-    return found ? found.bavail * found.bsize : NaN
+    try {
+      const { bavail, bsize } = await statfs(place())
+      return bavail * bsize
+    } catch {
+      return NaN
+    }
   },
   used: async () => {
-    const sizes = await new Folder(place()).sizes().catch(() => new Map<string, number>())
-    return [...sizes.values()].reduce((sum, size) => sum + size, 0)
+    try {
+      const sizes = await new Folder(place()).sizes()
+      return [...sizes.values()].reduce((sum, size) => sum + size, 0)
+    } catch {
+      // There is no such folder, and none can be made.
+      return 0
+    }
   }
 }

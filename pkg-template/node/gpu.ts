@@ -12,15 +12,17 @@ const WAITING = [
   ['GPUBuffer', 'mapAsync'], ['GPUQueue', 'onSubmittedWorkDone']
 ] as const
 
-let isDawn = false
 let isEnding = false
 const waiting = new Set<Promise<unknown>>()
 
-/** The message by which a thread says that it uses Dawn, and the one that asks it to end then. */
+/** The message by which a thread says that it begins to use Dawn, and the one that asks it to end. */
 export const [DAWN, END] = ['tritloom: Dawn', 'tritloom: end']
 
-/** Whether this thread uses Dawn, which must not be ended in the middle: see `finished`. */
-export const usesDawn = (): boolean => isDawn
+/** Hears that this thread begins to use Dawn, which must not be ended in the middle: see `finished`. */
+export const dawn = { begins: () => {} }
+
+const { versions } = process
+export const isNode = !('bun' in versions) && !('deno' in versions)
 
 /** Begins no more work of Dawn. Resolves when it does none. */
 export async function finished(): Promise<void> {
@@ -28,8 +30,10 @@ export async function finished(): Promise<void> {
   while (waiting.size > 0) await Promise.allSettled(waiting)
 }
 
+/** Notes the work of a method until it ends. Throws if there is no such method. */
 function watch(prototype: Record<string, (...args: unknown[]) => Promise<unknown>>, name: string): void {
-  const method = prototype[name]!
+  const method = prototype[name]
+  if (!method) throw new TypeError(`there is no ${name}`)
   prototype[name] = function (...args) {
     if (isEnding) return new Promise(() => {})
     const work = method.apply(this, args)
@@ -43,18 +47,21 @@ function watch(prototype: Record<string, (...args: unknown[]) => Promise<unknown
 let looked: Promise<void> | undefined
 
 /** Puts WebGPU where browsers have it, unless it is there. */
-export function gpu(): Promise<void> {
+export async function gpu(forCrate = false): Promise<void> {
   looked ??= look()
-  return looked
+  await looked
+  // The crate looks for the navigator of a page or of a worker. Other libraries may take this program for a worker then.
+  if (forCrate && has('gpu') && !('Window' in globalThis || 'WorkerGlobalScope' in globalThis)) {
+    Reflect.set(globalThis, 'WorkerGlobalScope', class {})
+  }
 }
 
 async function look(): Promise<void> {
-  const { versions } = process
-  const isNode = !('bun' in versions) && !('deno' in versions)
-  if (!has('gpu') && isNode) await bring()
-  // The crate looks for the navigator of a page or of a worker.
-  if (has('gpu') && !('Window' in globalThis || 'WorkerGlobalScope' in globalThis)) {
-    Reflect.set(globalThis, 'WorkerGlobalScope', class {})
+  if (has('gpu') || !isNode) return
+  try {
+    await bring()
+  } catch {
+    // The package is not installed, or it is of a version that is otherwise.
   }
 }
 
@@ -62,12 +69,13 @@ const has = (name: string): boolean => name in (globalThis.navigator ?? {})
 
 async function bring(): Promise<void> {
   const name = 'webgpu'
-  const dawn = await import(name).catch(() => undefined) as Dawn | undefined
-  if (!dawn) return
-  Object.assign(globalThis, dawn.globals)
-  for (const [owner, name] of WAITING) watch(Reflect.get(dawn.globals, owner).prototype, name)
-  isDawn = true
+  const { create, globals } = await import(name) as Dawn
+  dawn.begins()
+  const gpu = create([])
+  for (const [owner, name] of WAITING) watch(Reflect.get(globals, owner).prototype, name)
+  watch(Object.getPrototypeOf(gpu), 'requestAdapter')
+  Object.assign(globalThis, globals)
   const navigator = globalThis.navigator ?? {}
-  Object.defineProperty(navigator, 'gpu', { value: dawn.create([]), configurable: true })
+  Object.defineProperty(navigator, 'gpu', { value: gpu, configurable: true })
   Object.defineProperty(globalThis, 'navigator', { value: navigator, configurable: true })
 }

@@ -1,104 +1,115 @@
-// The locks of `navigator.locks`, for all programs that use the same folder. A lock that is held is a file.
-import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+// The locks of `navigator.locks`, for all programs that use the same folder. A lock that is held is a file. Its name says
+// all, because a full disk still takes empty files.
+import { createHash, randomBytes } from 'node:crypto'
+import { closeSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { threadId } from 'node:worker_threads'
-import { age, enter, HOST, runs } from './mutex.js'
+import { changed, enter, leaveFor, remove } from './mutex.js'
+import type { Mutex } from './mutex.js'
+import { hasEnded, ownerOf } from './owner.js'
 import { place } from './place.js'
 
 /** Milliseconds between two looks at a lock that another thread holds. */
 const PERIOD = 100
 /** Milliseconds after which a thread says that it still holds its locks. */
-const BEAT = 30_000
-/** A lock of which its thread has not said so for so many milliseconds is free. */
-const LONGEST = 300_000
+const BEAT = 20_000
+/** A lock of which its thread has not said so for so many milliseconds is free, if its thread cannot be seen from here. */
+const LONGEST = 120_000
 
 type Mode = 'exclusive' | 'shared'
 
-/** A lock that is held, by the name of its file. */
-interface Held {
-  file: string
-  key: string
-  mode: string
-  host: string
-  pid: number
-}
+/** Parts of a file's name: a hash of the lock's name, the mode and the owner. */
+const FILE = /^([\da-f]{16})\.(exclusive|shared)\.([\w-]+\.\d+\.[\d-]+\.\d+)\.[\da-f]+$/
 
 const folder = (): string => join(place(), 'locks')
 const keyOf = (name: string): string => createHash('sha256').update(name).digest('hex').slice(0, 16)
-const owner = (thread: number): string => `${HOST}.${process.pid}.${thread}`
 
-let count = 0
+/** The names of the locks that this thread has taken, by their keys. */
+const names = new Map<string, string>()
 const own = new Set<string>()
 let beating: NodeJS.Timeout | undefined
 
 /** The locks that are held. Removes the files of threads that have ended. */
-function held(): Held[] {
-  const found = readdirSync(folder()).map(file => {
-    const [key = '', mode = '', host = '', pid] = file.split('.')
-    return { file, key, mode, host, pid: Number(pid) }
-  })
-  return found.filter(({ file, host, pid }) => {
+function held({ taken }: Mutex): { key: string, mode: string }[] {
+  return readdirSync(folder()).flatMap(file => {
+    const [, key, mode, owner] = FILE.exec(file) ?? []
+    if (key === undefined) return []
     const path = join(folder(), file)
-    const isFree = host === HOST && !runs(pid) || age(path) > LONGEST
-    if (isFree) rmSync(path, { force: true })
-    return !isFree
+    if (!(hasEnded(owner!) ?? taken - changed(path) > LONGEST)) return [{ key, mode: mode! }]
+    remove(path)
+    return []
   })
+}
+
+/** Does `work` while no other thread takes a lock. */
+async function alone<T>(work: (mutex: Mutex) => T): Promise<T> {
+  mkdirSync(folder(), { recursive: true })
+  const mutex = await enter(place())
+  try {
+    return work(mutex)
+  } finally {
+    mutex.leave()
+  }
 }
 
 /** Takes a lock if it is free; the function that lets it go. */
-async function take(name: string, mode: Mode): Promise<(() => void) | undefined> {
-  mkdirSync(folder(), { recursive: true })
-  const leave = await enter(place())
-  try {
-    const key = keyOf(name)
-    const others = held().filter(lock => lock.key === key)
-    if (others.some(lock => mode === 'exclusive' || lock.mode === 'exclusive')) return undefined
-    const path = join(folder(), `${key}.${mode}.${owner(threadId)}.${++count}`)
-    writeFileSync(path, name)
-    own.add(path)
-    beating ??= setInterval(beat, BEAT).unref()
-    return () => {
-      own.delete(path)
-      rmSync(path, { force: true })
-    }
-  } finally {
-    leave()
+const take = (name: string, mode: Mode): Promise<(() => void) | undefined> => alone(mutex => {
+  const key = keyOf(name)
+  const others = held(mutex).filter(lock => lock.key === key)
+  if (others.some(lock => mode === 'exclusive' || lock.mode === 'exclusive')) return undefined
+  const path = join(folder(), `${key}.${mode}.${ownerOf(threadId)}.${randomBytes(4).toString('hex')}`)
+  closeSync(openSync(path, 'wx'))
+  own.add(path)
+  names.set(key, name)
+  beating ??= setInterval(beat, BEAT).unref()
+  return () => {
+    own.delete(path)
+    remove(path)
   }
-}
+})
 
+/** Changes the files, so that their disk notes the time by its own clock. */
 function beat(): void {
-  const now = new Date()
   for (const path of own) {
     try {
-      utimesSync(path, now, now)
+      const file = openSync(path, 'r+')
+      writeSync(file, '.', 0)
+      closeSync(file)
     } catch {
-      // It was removed, because this thread was stopped for long.
+      // It was removed, because this thread was stopped for long, or the disk is full.
     }
   }
 }
 
-/** Frees the locks of a thread of this process that has ended. */
+/** Frees what a thread of this process has held that has ended. */
 export function releaseAll(thread: number): void {
   try {
-    const of = `.${owner(thread)}.`
+    leaveFor(thread, place())
     for (const file of readdirSync(folder())) {
-      if (file.includes(of)) rmSync(join(folder(), file), { force: true })
+      if (FILE.exec(file)?.[3] === ownerOf(thread)) remove(join(folder(), file))
     }
   } catch {
     // There is no folder yet.
   }
 }
 
+/** Options of a request, as of `navigator.locks`. */
+interface Wish {
+  mode: Mode
+  ifAvailable?: boolean
+  signal?: AbortSignal
+}
+
 /** A `LockManager`, as far as the crate uses it. */
 export const locks = {
   async request(
-    name: string, { mode, ifAvailable }: { mode: Mode, ifAvailable?: boolean }, callback: (lock: object | null) => unknown
+    name: string, { mode, ifAvailable, signal }: Wish, callback: (lock: object | null) => unknown
   ): Promise<unknown> {
     let release = await take(name, mode)
     if (!release && ifAvailable) return callback(null)
     while (!release) {
-      await new Promise(resolve => setTimeout(resolve, PERIOD))
+      await sleep(PERIOD, undefined, { signal })
       release = await take(name, mode)
     }
     try {
@@ -108,17 +119,9 @@ export const locks = {
     }
   },
 
+  /** The locks that are held. Those whose names this thread does not know have others. */
   async query(): Promise<{ held: { name: string, mode: string }[] }> {
-    mkdirSync(folder(), { recursive: true })
-    const named = held().map(({ file, mode }) => ({ name: nameOf(file), mode }))
-    return { held: named.flatMap(({ name, mode }) => name === undefined ? [] : [{ name, mode }]) }
-  }
-}
-
-function nameOf(file: string): string | undefined {
-  try {
-    return readFileSync(join(folder(), file), 'utf8')
-  } catch {
-    return undefined
+    const found = await alone(held)
+    return { held: found.map(({ key, mode }) => ({ name: names.get(key) ?? key, mode })) }
   }
 }

@@ -1,12 +1,16 @@
 // The records of stored models: a file of JSON for each, in transactions.
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { codeOf, enter } from './mutex.js'
+import { enter, isLeft, remove } from './mutex.js'
+import type { Mutex } from './mutex.js'
+import { codeOf } from './owner.js'
 
-const SUFFIX = '.json'
+/** The names of our files, and the ids in them. The folder may hold others, which are not ours to delete. */
+const RECORD = /^(\d+-\d+)\.json$/
+const UNFINISHED = /^\d+-\d+\.json\.new$/
 
-/** The errors of a disk without room. */
-const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG']
+/** The errors of a disk without room, which deleting models may help. */
+const FULL = ['ENOSPC', 'EDQUOT']
 
 /** An error in words. The crate knows those of browsers by their names. */
 export function said(error: unknown): string {
@@ -14,6 +18,15 @@ export function said(error: unknown): string {
   const code = codeOf(error) ?? ''
   if (FULL.includes(code)) return `QuotaExceededError: ${message}`
   return code === 'ENOENT' ? `NotFoundError: ${message}` : message
+}
+
+/** Does `work`; its failure is in the words that the crate knows. */
+function inWords<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new Error(said(error))
+  }
 }
 
 export class Records {
@@ -25,43 +38,46 @@ export class Records {
 
   /** Begins a transaction. If it `writes`, no other one does until it ends. */
   async begin(writes: boolean): Promise<Transaction> {
-    if (!writes) return new Transaction(this.#folder, () => {})
+    if (!writes) return new Transaction(this.#folder, 'it only reads')
     try {
       return new Transaction(this.#folder, await enter(this.#folder))
     } catch (error) {
       // Models in a folder that cannot be written can be loaded all the same.
-      // The crate then goes on as with a full disk.
-      return new Transaction(this.#folder, () => {}, `QuotaExceededError: ${said(error)}`)
+      return new Transaction(this.#folder, said(error))
     }
   }
 }
 
-/** Changes are made by `end`, or not at all. */
+/** Changes are made by `end`: all records that are put, or none. Those that are removed are removed after that. */
 export class Transaction {
   #folder: string
-  #leave: () => void
-  /** The reason why nothing can be written. */
-  #blocked: string | undefined
+  /** The right to write, or the reason why nothing can be written. */
+  #mutex: Mutex | string
   /** The records that are new or changed; `undefined` for one that is removed. */
   #changes = new Map<string, object | undefined>()
 
-  constructor(folder: string, leave: () => void, blocked?: string) {
+  constructor(folder: string, mutex: Mutex | string) {
     this.#folder = folder
-    this.#leave = leave
-    this.#blocked = blocked
+    this.#mutex = mutex
   }
 
+  /** All records that can be read as such. Throws if the disk does not give them. */
   all(): object[] {
-    const stored = readdirSync(this.#folder).filter(file => file.endsWith(SUFFIX))
-    const ids = new Set([...stored.map(file => file.slice(0, -SUFFIX.length)), ...this.#changes.keys()])
+    const files = inWords(() => readdirSync(this.#folder))
+    const stored = files.flatMap(file => RECORD.exec(file)?.[1] ?? [])
+    const ids = new Set([...stored, ...this.#changes.keys()])
     return [...ids].map(id => this.get(id)).filter(record => record !== undefined)
   }
 
-  /** A record; `undefined` if there is none or it cannot be read. */
+  /**
+   * A record; `undefined` if there is none, or a broken one. Throws if the disk does not give it: the bytes
+   * of a file without a record are deleted.
+   */
   get(id: string): object | undefined {
     if (this.#changes.has(id)) return this.#changes.get(id)
+    const text = inWords(() => textOf(this.#path(id)))
     try {
-      const record = JSON.parse(readFileSync(this.#path(id), 'utf8'))
+      const record = text && JSON.parse(text)
       return record?.id === id ? record : undefined
     } catch {
       return undefined
@@ -76,39 +92,54 @@ export class Transaction {
     this.#changes.set(id, undefined)
   }
 
+  /** Deletes what programs left behind that were ended, and records that cannot be read. */
+  sweep(): void {
+    const mutex = this.#mutex
+    if (typeof mutex === 'string') return
+    for (const file of inWords(() => readdirSync(this.#folder))) {
+      const id = RECORD.exec(file)?.[1]
+      const isBroken = id !== undefined && this.get(id) === undefined
+      if (isBroken || UNFINISHED.test(file) || isLeft(this.#folder, file, mutex)) remove(join(this.#folder, file))
+    }
+  }
+
   /** Makes the changes. Throws if they cannot be made. */
   end(): void {
-    if (this.#blocked !== undefined && this.#changes.size > 0) throw new Error(this.#blocked)
-    try {
-      for (const [id, record] of this.#changes) {
-        if (record) this.#write(id, record)
-        else rmSync(this.#path(id), { force: true })
+    if (this.#changes.size === 0) return
+    if (typeof this.#mutex === 'string') throw new Error(this.#mutex)
+    if (!this.#mutex.isHeld()) throw new Error('this program was stopped for long, and another one has written meanwhile')
+    const put = [...this.#changes].flatMap(([id, record]) => record ? [{ path: this.#path(id), record }] : [])
+    inWords(() => {
+      try {
+        for (const { path, record } of put) writeFileSync(`${path}.new`, JSON.stringify(record))
+        for (const { path } of put) renameSync(`${path}.new`, path)
+      } catch (error) {
+        for (const { path } of put) remove(`${path}.new`)
+        throw error
       }
-    } catch (error) {
-      throw new Error(said(error))
-    }
+      for (const [id, record] of this.#changes) {
+        if (!record) rmSync(this.#path(id), { force: true })
+      }
+    })
   }
 
   /** Lets others write. */
   leave(): void {
-    this.#leave()
-    this.#leave = () => {}
-  }
-
-  /** A program that ends in between leaves the record as it was. */
-  #write(id: string, record: object): void {
-    const path = this.#path(id)
-    const unfinished = `${path}.new`
-    try {
-      writeFileSync(unfinished, JSON.stringify(record))
-      renameSync(unfinished, path)
-    } catch (error) {
-      rmSync(unfinished, { force: true })
-      throw error
-    }
+    if (typeof this.#mutex !== 'string') this.#mutex.leave()
+    this.#mutex = 'the transaction has ended'
   }
 
   #path(id: string): string {
-    return join(this.#folder, `${id}${SUFFIX}`)
+    return join(this.#folder, `${id}.json`)
+  }
+}
+
+/** The text of a file; `undefined` if there is none. */
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
   }
 }

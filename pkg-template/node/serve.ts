@@ -1,8 +1,9 @@
 // OpenAI's interface to a model over HTTP.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { codeOf } from './owner.js'
 
 /** The bytes of a request's body at most. */
 const MAX_BODY = 8 << 20
@@ -11,11 +12,14 @@ const PATIENCE = 60_000
 
 export interface ServeOptions {
   port: number
+  /** The address to listen at. `localhost` are both addresses of this machine alone. */
   host: string
   /** The key that every request must have, as `Authorization: Bearer KEY`. */
   key?: string | undefined
   /** The origins of pages that may ask: `*` for all, none by default. */
   cors?: readonly string[]
+  /** Hears of failures while it listens, such as too many connections. */
+  onError?: (error: Error) => void
 }
 
 /** The part of a model that answers. */
@@ -37,57 +41,97 @@ const HERE = 'http://localhost'
 
 /** Names of this machine. A page of another site may lead its own name here, but cannot have one of these. */
 const LOCAL = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+/** Addresses that no other machine reaches. */
+const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/
+/** Those that are all addresses of this machine. */
+const ALL = ['0.0.0.0', '::']
 
 /** A server that listens. */
 export interface Serving {
-  /** Its address for clients, such as `http://localhost:8080/v1`. */
+  /** Its address for clients on this machine, such as `http://localhost:8080/v1`. */
   address: string
+  /** Whether other machines reach it at all addresses of this one. */
+  isEverywhere: boolean
   /** Ends all connections. */
   close(): void
 }
 
-/** Listens for requests. Rejects if it cannot. */
-export async function serve(model: Answering, options: ServeOptions): Promise<Serving> {
-  const server = createServer({ requestTimeout: PATIENCE }, (request, response) => {
-    void answer(model, options, request, response)
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, options.host, resolve)
-  })
-  return {
-    address: addressOf(server.address() as AddressInfo),
-    close: () => {
+/** What a request is checked by. */
+interface Rules extends ServeOptions {
+  /** Whether only programs of this machine reach the server. */
+  isOnlyHere: boolean
+}
+
+/** Listens for requests, which wait until there is a model. Rejects with the system's error if it cannot listen. */
+export async function serve(model: Answering | Promise<Answering>, options: ServeOptions): Promise<Serving> {
+  const rules = { ...options, isOnlyHere: true }
+  // A load that fails is the failure of another promise, too.
+  const loaded = Promise.resolve(model)
+  loaded.catch(() => {})
+  const servers: Server[] = []
+  const close = () => {
+    for (const server of servers) {
       server.close()
       server.closeAllConnections()
     }
   }
+  let { port } = options
+  for (const host of options.host === 'localhost' ? ['127.0.0.1', '::1'] : [options.host]) {
+    const server = createServer({ requestTimeout: PATIENCE }, (request, response) => {
+      void answer(loaded, rules, request, response)
+    })
+    try {
+      await listening(server, port, host)
+    } catch (error) {
+      // This machine has no IPv6.
+      if (servers.length > 0 && ['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes(codeOf(error) ?? '')) continue
+      close()
+      throw error
+    }
+    // Otherwise a failure would end the program.
+    server.on('error', error => options.onError?.(error))
+    servers.push(server)
+    port = addressOf(server).port
+  }
+  const first = addressOf(servers[0]!)
+  rules.isOnlyHere = servers.every(server => LOOPBACK.test(addressOf(server).address))
+  const isEverywhere = ALL.includes(first.address)
+  return { address: `http://${isEverywhere ? 'localhost' : named(options.host, first)}:${port}/v1`, isEverywhere, close }
 }
 
-function addressOf({ address, port, family }: AddressInfo): string {
-  const host = family === 'IPv6' ? `[${address}]` : address
-  return `http://${isLocal(host) ? 'localhost' : host}:${port}/v1`
-}
+const listening = (server: Server, port: number, host: string): Promise<void> => new Promise((resolve, reject) => {
+  server.once('error', reject)
+  server.listen(port, host, () => {
+    server.off('error', reject)
+    resolve()
+  })
+})
 
-const isLocal = (host: string): boolean => LOCAL.test(host)
+const addressOf = (server: Server): AddressInfo => server.address() as AddressInfo
+
+function named(host: string, { address, family }: AddressInfo): string {
+  if (host === 'localhost') return host
+  return family === 'IPv6' ? `[${address}]` : address
+}
 
 async function answer(
-  model: Answering, options: ServeOptions, request: IncomingMessage, response: ServerResponse
+  model: Promise<Answering>, rules: Rules, request: IncomingMessage, response: ServerResponse
 ): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
-    allowOrigin(options, request, response)
+    allowOrigin(rules, request, response)
     if (request.method === 'OPTIONS') {
       response.writeHead(204).end()
       return
     }
-    check(options, request)
+    check(rules, request)
     const { method = 'GET', url = '/' } = request
     if (!METHODS.includes(method)) throw new Refusal(405, 'method_not_supported', `Not allowed to ${method}.`)
     if (!URL.canParse(url, HERE)) throw new Refusal(404, 'unknown_url', `Invalid URL (${method} ${url})`)
     const body = method === 'GET' || method === 'HEAD' ? null : await bodyOf(request)
-    const found = await model.fetch(new URL(url, HERE).href, { method, body, signal: gone.signal })
+    const { signal } = gone
+    const found = await (await model).fetch(new URL(url, HERE).href, { method, body, signal })
     response.writeHead(found.status, Object.fromEntries(found.headers))
     await send(found, response)
   } catch (error) {
@@ -116,10 +160,11 @@ function allowOrigin({ cors = [] }: ServeOptions, { headers }: IncomingMessage, 
 }
 
 /** Refuses a request without the key, and one for another host's name. */
-function check({ key, host }: ServeOptions, { headers }: IncomingMessage): void {
-  const isOnlyHere = host === 'localhost' || isLocal(host) || host === '::1'
-  if (isOnlyHere && !isLocal(headers.host ?? '')) {
-    throw new Refusal(403, 'host_not_allowed', `There is no ${headers.host ?? 'host'} here.`)
+function check({ key, host, isOnlyHere }: Rules, { headers }: IncomingMessage): void {
+  const asked = headers.host ?? ''
+  // The name by which it was told to listen may be another one of this machine.
+  if (isOnlyHere && !LOCAL.test(asked) && asked.replace(/:\d+$/, '').toLowerCase() !== host.toLowerCase()) {
+    throw new Refusal(403, 'host_not_allowed', `This server is asked as localhost, not as ${asked || 'nothing'}.`)
   }
   if (key === undefined) return
   const given = /^Bearer (.*)$/i.exec(headers.authorization ?? '')?.[1] ?? ''

@@ -1,25 +1,17 @@
 // The first script of a thread: makes what a browser's worker finds, then runs the script that it was made for.
 import { parentPort, workerData } from 'node:worker_threads'
-import { DAWN, END, finished, usesDawn } from './gpu.js'
+import { DAWN, dawn, END, finished } from './gpu.js'
 import './here.js'
 
 const port = parentPort!
 const events = new EventTarget()
-let isTold = false
-
-function postMessage(message: unknown, transfer: never[] = []): void {
-  if (usesDawn() && !isTold) {
-    isTold = true
-    port.postMessage(DAWN)
-  }
-  port.postMessage(message, transfer)
-}
+dawn.begins = () => port.postMessage(DAWN)
 
 Object.assign(globalThis, {
   addEventListener: events.addEventListener.bind(events),
   removeEventListener: events.removeEventListener.bind(events),
   dispatchEvent: events.dispatchEvent.bind(events),
-  postMessage
+  postMessage: (message: unknown, transfer: never[] = []) => port.postMessage(message, transfer)
 })
 
 const { script } = workerData as { script: string }

@@ -3,19 +3,34 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker as Thread } from 'node:worker_threads'
 import type { FromWorker, ToWorker } from '../protocol/messages.js'
-import { DAWN, END } from './gpu.js'
+import { DAWN, END, isNode } from './gpu.js'
 import { releaseAll } from './locks.js'
 import type { Progress } from '../types.js'
 
 /** The first script of each thread. Bundlers would copy `new URL(…, import.meta.url)` without its imports. */
 const SCRIPT = join(dirname(fileURLToPath(import.meta.url)), 'thread-script.js')
 
+/** Milliseconds after which a thread is ended that does not end by itself. */
+const PATIENCE = 5_000
+
+/** The threads that use Dawn. They must have ended before the program does. */
+const dawns = new Set<NodeWorker>()
+let isWatching = false
+
+/** Ends a thread before the program ends. */
+function endBeforeProgram(thread: NodeWorker): void {
+  dawns.add(thread)
+  if (isWatching) return
+  isWatching = true
+  process.on('beforeExit', () => { for (const thread of dawns) thread.terminate() })
+}
+
 /** A browser's `Worker`, as far as the package uses it. */
 class NodeWorker extends EventTarget {
   onmessage: ((event: MessageEvent) => void) | null = null
   onerror: ((event: ErrorEvent) => void) | null = null
   #thread: Thread
-  #usesDawn = false
+  #isEnding = false
   /** The work of the thread before whose end the program goes on. */
   #due = new Set<number | string>()
 
@@ -25,17 +40,14 @@ class NodeWorker extends EventTarget {
     this.#thread = new Thread(SCRIPT, { workerData: { script: url.href }, execArgv: [] })
     const id = this.#thread.threadId
     this.#thread.on('message', data => {
-      if (data === DAWN) {
-        this.#usesDawn = true
-        process.once('beforeExit', () => this.terminate())
-        return
-      }
+      if (data === DAWN) return endBeforeProgram(this)
       this.#answered(data)
       this.#tell(new MessageEvent('message', { data }))
     })
     this.#thread.on('messageerror', () => this.#tell(new MessageEvent('messageerror')))
     this.#thread.on('error', error => this.#fail(error instanceof Error ? error.message : String(error)))
     this.#thread.on('exit', () => {
+      dawns.delete(this)
       releaseAll(id)
       this.#fail('it has ended')
     })
@@ -50,12 +62,14 @@ class NodeWorker extends EventTarget {
   }
 
   terminate(): void {
-    if (this.#usesDawn) {
-      this.#thread.ref()
-      this.#thread.postMessage(END)
-    } else {
-      void this.#thread.terminate()
-    }
+    if (this.#isEnding) return
+    this.#isEnding = true
+    const end = () => { void this.#thread.terminate() }
+    if (!isNode) return end()
+    // It may just begin to use Dawn, so it is asked to end by itself. Until then the program goes on.
+    this.#thread.ref()
+    this.#thread.postMessage(END)
+    setTimeout(end, PATIENCE).unref()
   }
 
   #await(due: number | string): void {
@@ -69,7 +83,7 @@ class NodeWorker extends EventTarget {
     const progress = progressOf(message)
     if (progress?.phase === 'storing') this.#await('storing')
     else if (progress) this.#due.delete('storing')
-    if (this.#due.size === 0) this.#thread.unref()
+    if (this.#due.size === 0 && !this.#isEnding) this.#thread.unref()
   }
 
   #fail(message: string): void {

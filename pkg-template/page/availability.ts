@@ -15,7 +15,6 @@ export async function availability(options: AvailabilityOptions = {}): Promise<A
   if (bytes !== undefined && !(Number.isFinite(bytes) && bytes >= 1)) {
     throw badOption('bytes', 'must be a number of at least 1')
   }
-  // Deno has WebGPU, but no storage and no page.
   await platform.gpu?.()
   const adapter = isBrowser() ? await adapterOrWhy() : NO_BROWSER
   const isThere = typeof adapter !== 'string'

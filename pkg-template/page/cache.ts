@@ -84,12 +84,12 @@ export const cache: ModelCache = {
   clear: async () => {
     if (hasStorage()) await (await crate()).cacheClear()
   },
-  // Both reject in a frame without storage.
+  // A frame without storage rejects this, and `persist` too.
   estimate: async () => {
     const { disk } = platform
     if (disk) {
       const [usage, free] = await Promise.all([disk.used(), disk.free()])
-      return { usage, quota: usage + free }
+      return { usage, quota: usage + (free || 0) }
     }
     return (await globalThis.navigator?.storage?.estimate().catch(() => {})) ?? { usage: 0, quota: 0 }
   },

@@ -63,13 +63,20 @@ export class BitNet {
    */
   readonly stored: Promise<void>
 
+  /**
+   * Resolves when the model answers no more calls, to the error with which they reject: `disposed`, or
+   * `internal` if its thread has ended or its engine has crashed. Then load it again.
+   */
+  readonly ended: Promise<BitNetError>
+
   #lost!: Promise<DeviceLoss>
   #resolveLost!: (loss: DeviceLoss) => void
 
-  private constructor(transport: Transport, info: ModelInfo, stored: Promise<void>) {
+  private constructor(transport: Transport, info: ModelInfo, stored: Promise<void>, ended: Promise<BitNetError>) {
     this.#transport = transport
     this.info = info
     this.stored = stored
+    this.ended = ended
     this.#awaitLoss()
     transport.onLost = loss => {
       const resolve = this.#resolveLost
@@ -122,7 +129,13 @@ export class BitNet {
         isStoring = progress.phase === 'storing'
         report(onProgress, progress)
       }
-      transport.onEnd = finish
+      const ending = transport
+      const end = new Promise<BitNetError>(resolve => {
+        ending.onEnd = why => {
+          finish()
+          resolve(why)
+        }
+      })
       transport.onStoring = progress => {
         tell(progress)
         if (!isStoring) finish()
@@ -130,7 +143,7 @@ export class BitNet {
       // The transport may still report while an aborted load ends. The caller gets no more reports.
       const onItem = (progress: Progress) => { if (!ended) tell(progress) }
       const loading = transport.load(from, rest, { onItem, signal: aborted.signal })
-      const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored)
+      const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored, end)
       if (!isStoring) finish()
       if (isStored(from, rest)) void persistOnce()
       return model

@@ -19,7 +19,7 @@ type Implementation<M extends ModelMethod> = (
 
 export class LocalTransport implements Transport {
   onStoring: ((progress: Progress) => void) | undefined
-  onEnd: (() => void) | undefined
+  onEnd: ((why: BitNetError) => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #model: WasmModel | undefined
   /**
@@ -31,7 +31,7 @@ export class LocalTransport implements Transport {
   #end = (why: BitNetError) => {
     this.#closed ??= why
     for (const reject of this.#running) reject(this.#closed)
-    this.onEnd?.()
+    this.onEnd?.(this.#closed)
   }
   #unwatch = watch(this.#end)
 
@@ -56,7 +56,9 @@ export class LocalTransport implements Transport {
         try {
           await ready(how.crate)
           if (this.#closed) throw this.#closed
-          model = await how.crate.WasmModel.load(await received(source), options, onProgress, onLost, signal)
+          const { WasmModel } = how.crate
+          const from = await received(source, WasmModel, options.integrity !== undefined)
+          model = await WasmModel.load(from, options, onProgress, onLost, signal)
         } catch (error) {
           const instead = error instanceof BitNetError ? await how.instead?.(error) : undefined
           if (!instead) throw error
@@ -102,10 +104,15 @@ export class LocalTransport implements Transport {
   }
 }
 
-/** The source of a call that has arrived, for the crate. */
-const received = (source: PortableSource): Exclude<Source, URL> | Promise<Blob> => {
+/** The source of a call that has arrived, for the crate. A model on a disk may be in several files. */
+async function received(
+  source: PortableSource, { volumes }: typeof WasmModel, compared: boolean
+): Promise<Exclude<Source, URL> | Blob[]> {
   if (isRequest(source)) return new Request(source.request.url, source.request.init)
-  return platform.file && typeof source === 'string' && source.startsWith('file:') ? platform.file(source) : source
+  const { file } = platform
+  if (!file || typeof source !== 'string' || !source.startsWith('file:')) return source
+  const urls = volumes(source, compared)
+  return urls.length > 0 ? Promise.all(urls.map(file)) : file(source)
 }
 
 const isRequest = (source: PortableSource): source is { request: PortableRequest } =>

@@ -91,8 +91,8 @@ export interface Transport {
    * stored.
    */
   onStoring?: ((progress: Progress) => void) | undefined
-  /** Called when it will answer no more calls: the model was freed, or its thread has ended. */
-  onEnd?: (() => void) | undefined
+  /** Called when it will answer no more calls, with the reason: the model was freed, or its thread has ended. */
+  onEnd?: ((why: BitNetError) => void) | undefined
   /** Called each time the model loses its device. */
   onLost?: ((loss: DeviceLoss) => void) | undefined
   /** Frees the model and ends its thread. Calls in flight reject with `why`. */

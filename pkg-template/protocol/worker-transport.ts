@@ -24,7 +24,7 @@ let lastId = 0
 
 export class WorkerTransport implements Transport {
   onStoring: ((progress: Progress) => void) | undefined
-  onEnd: (() => void) | undefined
+  onEnd: ((why: BitNetError) => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #worker: Worker
   /** Whether we made the worker. If so, it ends with the model. */
@@ -181,7 +181,7 @@ export class WorkerTransport implements Transport {
     // One that has failed would keep the GPU's memory and the model's locks.
     if (this.#own) this.#worker.terminate()
     for (const { reject } of this.#inFlight.values()) reject(why)
-    this.onEnd?.()
+    this.onEnd?.(why)
   }
 }
 

@@ -27,6 +27,7 @@ use super::logprobs::Logprobs;
 use super::options::{self, GenerateOptions, LoadOptions};
 use super::progress::Reporter;
 use super::prompt::{self, Input};
+use super::remote;
 use super::tools::Calling;
 use crate::chat::{Template, ToolChoice, no_template};
 use crate::error::Error;
@@ -62,7 +63,7 @@ impl WasmModel {
     ///
     /// `on_lost` is called each time the model loses its device. The next call restores the model.
     pub async fn load(
-        #[wasm_bindgen(unchecked_param_type = "Exclude<api.Source, URL>")] source: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "Exclude<api.Source, URL> | Blob[]")] source: JsValue,
         #[wasm_bindgen(unchecked_param_type = "LoadOptions")] options: JsValue,
         #[wasm_bindgen(unchecked_param_type = "((progress: api.Progress) => void) | undefined")]
         on_progress: Option<Function>,
@@ -84,6 +85,12 @@ impl WasmModel {
             Rc::new(Loaded { holder, calls, serving, compiling, tokenizer, template, info });
         model.compile_rest();
         Ok(Self { model: RefCell::new(Some(model)) })
+    }
+
+    /// The addresses of all files of the model whose first one is at `url`; none if it is in one
+    /// file. `compared` says whether the load compares its hash.
+    pub fn volumes(url: &str, compared: bool) -> Result<Vec<String>, JsValue> {
+        Ok(remote::volumes(url, compared)?)
     }
 
     /// Facts about the model, and how it runs.

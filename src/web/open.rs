@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use js_sys::{ArrayBuffer, Uint8Array};
+use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::{Blob, ReadableStream};
 
@@ -13,6 +13,7 @@ use super::progress::Reporter;
 use super::remote::{self, Address, Trace};
 use super::stream;
 use crate::error::Result;
+use crate::gguf::Joined;
 use crate::session::Session;
 use crate::source::{Reader, Source};
 use crate::transfer::{LoadedVersion, Phase};
@@ -44,6 +45,9 @@ pub(super) async fn open(
         reporter.begin(Phase::Download, (0, 0), STREAM_SHARE);
         let blob = stream::collect(stream, reporter).await?;
         local(&opening, BlobSource::new(blob)).await
+    } else if let Some(files) = source.dyn_ref::<Array>().and_then(blobs) {
+        // The files of a model on a disk, in their order.
+        local(&opening, Joined::open(files).await?).await
     } else {
         let address = Address::parse("source", source)?;
         let (session, found) = remote::load(&opening, &address, versions).await?;
@@ -52,6 +56,12 @@ pub(super) async fn open(
     }?;
     opening.ready();
     Ok((session, trace))
+}
+
+/// The sources of an array of blobs; `None` if it is empty or holds anything else.
+fn blobs(array: &Array) -> Option<Vec<BlobSource>> {
+    let blob = |value: JsValue| value.dyn_into::<Blob>().ok().map(BlobSource::new);
+    array.iter().map(blob).collect::<Option<Vec<_>>>().filter(|blobs| !blobs.is_empty())
 }
 
 /// Loads from a source that can be read twice. So its hash is checked before it is used.

@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{BroadcastChannel, MessageEvent};
+use web_sys::{AbortController, BroadcastChannel, MessageEvent};
 
 use super::progress::Reporter;
 
@@ -118,6 +118,7 @@ async fn request(name: &str, mode: &str, if_free: bool) -> Option<Option<Lock>> 
     let options = Object::new();
     Reflect::set(&options, &"mode".into(), &mode.into()).ok()?;
     Reflect::set(&options, &"ifAvailable".into(), &if_free.into()).ok()?;
+    let _waiting = if if_free { None } else { Some(Waiting::new(&options)?) };
     let (tell, told) = oneshot::channel();
     let callback = Closure::once_into_js(move |lock: JsValue| {
         if lock.is_null() {
@@ -137,6 +138,25 @@ async fn request(name: &str, mode: &str, if_free: bool) -> Option<Option<Lock>> 
     match select(told, JsFuture::from(asked)).await {
         Either::Left((told, _)) => told.ok(),
         Either::Right((_, mut told)) => told.try_recv().ok().flatten(),
+    }
+}
+
+/// Ends a wait for a lock when it is dropped, because the load was aborted. It does not concern a
+/// lock that has come.
+struct Waiting(AbortController);
+
+impl Waiting {
+    /// For a request with these `options`, which must not be one that does not wait.
+    fn new(options: &Object) -> Option<Self> {
+        let controller = AbortController::new().ok()?;
+        Reflect::set(options, &"signal".into(), &controller.signal()).ok()?;
+        Some(Self(controller))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

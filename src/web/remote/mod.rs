@@ -54,7 +54,8 @@ pub(super) async fn load(
     address: &Address,
     versions: &[LoadedVersion],
 ) -> Result<(Session, Trace)> {
-    let addresses = volumes(opening, address)?;
+    let urls = volumes(&address.url, opening.options.integrity.is_some())?;
+    let addresses = urls.iter().map(|url| address.beside(url)).collect::<Result<Vec<_>>>()?;
     let model = Load::new(opening, address).await;
     let in_use = match &model.storage {
         Some(_) => Some(Rc::new(Lock::in_use(&address.url).await)),
@@ -82,13 +83,16 @@ pub(super) async fn load(
     }
 }
 
-/// The addresses of all volumes; none if the model is in one file.
-fn volumes(opening: &Opening<'_>, first: &Address) -> Result<Vec<Address>> {
-    let Some(name) = VolumeName::in_url(&first.url) else { return Ok(Vec::new()) };
+/// The addresses of all volumes of the model whose first one is at `first`; none if the model is in
+/// one file. `compared` says whether its hash is to be compared with one that the caller gave.
+///
+/// Errors: `bad-option`.
+pub(super) fn volumes(first: &str, compared: bool) -> Result<Vec<String>> {
+    let Some(name) = VolumeName::in_url(first) else { return Ok(Vec::new()) };
     let urls = name.all().map_err(|why| bad_option("source", why))?;
-    if opening.options.integrity.is_some() {
+    if compared {
         let why = "cannot be compared with a model in several files";
         return Err(bad_option("integrity", why));
     }
-    urls.iter().map(|url| first.beside(url)).collect()
+    Ok(urls)
 }

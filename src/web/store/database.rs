@@ -97,7 +97,7 @@ impl Storage {
                 file.used = js_sys::Date::now();
                 match save(transaction, file).await {
                     // The record stays as it was. The bytes can be read all the same.
-                    Ok(()) | Err(Error::StorageFull(_)) => {}
+                    Ok(()) | Err(Error::StorageFull(_) | Error::Storage(_)) => {}
                     Err(error) => return Err(error),
                 }
             }

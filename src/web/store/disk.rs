@@ -58,14 +58,16 @@ mod browser {
         pub(super) async fn begin(this: &FolderRecords, writes: bool) -> Result<JsValue, JsValue>;
 
         pub(super) type FolderTransaction;
-        #[wasm_bindgen(method)]
-        pub(super) fn all(this: &FolderTransaction) -> Vec<JsValue>;
-        #[wasm_bindgen(method)]
-        pub(super) fn get(this: &FolderTransaction, id: &str) -> JsValue;
+        #[wasm_bindgen(method, catch)]
+        pub(super) fn all(this: &FolderTransaction) -> Result<Vec<JsValue>, JsValue>;
+        #[wasm_bindgen(method, catch)]
+        pub(super) fn get(this: &FolderTransaction, id: &str) -> Result<JsValue, JsValue>;
         #[wasm_bindgen(method)]
         pub(super) fn put(this: &FolderTransaction, id: &str, record: &JsValue);
         #[wasm_bindgen(method, js_name = remove)]
         pub(super) fn forget(this: &FolderTransaction, id: &str);
+        #[wasm_bindgen(method, catch)]
+        pub(super) fn sweep(this: &FolderTransaction) -> Result<(), JsValue>;
         #[wasm_bindgen(method, js_name = end, catch)]
         pub(super) fn commit(this: &FolderTransaction) -> Result<(), JsValue>;
         #[wasm_bindgen(method, js_name = leave)]
@@ -176,13 +178,14 @@ impl DiskRecords {
 pub(super) struct DiskTransaction(FolderTransaction);
 
 impl DiskTransaction {
-    pub(super) fn all(&self) -> Vec<JsValue> {
-        self.0.all()
+    /// Errors: `storage`, as for all functions here, if the disk does not give the records.
+    pub(super) fn all(&self) -> Result<Vec<JsValue>> {
+        self.0.all().map_err(|why| failed(&text(&why)))
     }
 
-    /// A record; `undefined` if there is none.
-    pub(super) fn get(&self, id: &str) -> JsValue {
-        self.0.get(id)
+    /// A record; `undefined` if there is none, or if it is broken.
+    pub(super) fn get(&self, id: &str) -> Result<JsValue> {
+        self.0.get(id).map_err(|why| failed(&text(&why)))
     }
 
     pub(super) fn put(&self, id: &str, record: &JsValue) {
@@ -191,6 +194,11 @@ impl DiskTransaction {
 
     pub(super) fn remove(&self, id: &str) {
         self.0.forget(id);
+    }
+
+    /// Deletes records that cannot be read, and what programs left behind that were ended.
+    pub(super) fn sweep(&self) -> Result<()> {
+        self.0.sweep().map_err(|why| failed(&text(&why)))
     }
 
     /// Makes the changes.

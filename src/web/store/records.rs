@@ -115,7 +115,7 @@ impl Transaction {
             Self::Browser(_) => {
                 self.store(FILES)?.get_all(None, None).map_err(failed)?.await.map_err(failed)?
             }
-            Self::Disk(transaction) => transaction.all(),
+            Self::Disk(transaction) => transaction.all()?,
         };
         Ok(records.into_iter().filter_map(manifest).collect())
     }
@@ -127,7 +127,7 @@ impl Transaction {
                 let found = self.store(FILES)?.get(JsValue::from(id)).map_err(failed)?;
                 found.await.map_err(failed)?.and_then(manifest)
             }
-            Self::Disk(transaction) => manifest(transaction.get(id)),
+            Self::Disk(transaction) => manifest(transaction.get(id)?),
         };
         record.ok_or_else(|| Error::Storage("the file was deleted meanwhile".into()))
     }
@@ -173,6 +173,7 @@ impl Transaction {
                 for file in self.files().await? {
                     transaction.remove(&file.id);
                 }
+                transaction.sweep()?;
             }
         }
         Ok(())
@@ -216,7 +217,9 @@ impl Transaction {
 
     /// Removes records that cannot be read, and blobs that belong to no file.
     pub(super) async fn sweep(&self) -> Result<()> {
-        let Self::Browser(_) = self else { return Ok(()) };
+        if let Self::Disk(transaction) = self {
+            return transaction.sweep();
+        }
         let known: HashSet<String> = self.files().await?.into_iter().map(|file| file.id).collect();
         let (files, parts) = (self.store(FILES)?, self.store(PARTS)?);
         let keys = files.get_all_keys(None, None).map_err(failed)?.await.map_err(failed)?;
