@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { inRoot } from '../../scripts/paths.mjs'
+import { spreadModel, volumes } from '../web/models.mjs'
 import {
   BitNet, BUNDLED, bundledGoldens, CACHE, continuation, expected, failsWith, GOLDEN, goldens, run, script, using
 } from './support.mjs'
@@ -73,6 +74,27 @@ test('what is no model is refused', async () => {
   await assert.rejects(BitNet.load(GOLDEN, { signal: stop }), /enough/)
 })
 
+test('a model in several files is loaded by the path of the first', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tritloom-volumes-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const paths = volumes(3).map((bytes, index) => {
+    const path = join(folder, `model-0000${index + 1}-of-00003.gguf`)
+    writeFileSync(path, bytes)
+    return path
+  })
+  const ids = Uint32Array.from([1, 2, 3])
+  let logits
+  await using(spreadModel(), {}, async model => { logits = await model.logits(ids) })
+  for (const source of [paths[0], pathToFileURL(paths[0])]) {
+    await using(source, {}, async model => assert.deepEqual(await model.logits(ids), logits))
+  }
+  await assert.rejects(BitNet.load(paths[1]), failsWith('bad-option', /file 2 of 3/))
+  await assert.rejects(BitNet.load(paths[0], { integrity: `sha256-${'A'.repeat(43)}=` }), failsWith('bad-option', /`integrity`/))
+  for (const source of [[], ['a'], [new Blob(), 'a']]) await assert.rejects(BitNet.load(source), failsWith('bad-option'))
+  rmSync(paths[2])
+  await assert.rejects(BitNet.load(paths[0]), failsWith('io', /00003-of-00003/))
+})
+
 test('an installed package is found by its name, and says what computes', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'tritloom-installed-'))
   t.after(() => rmSync(folder, { recursive: true }))
@@ -88,6 +110,11 @@ test('an installed package is found by its name, and says what computes', async 
   assert.deepEqual([available, backend, webgpu.available, cpu.available], [true, 'cpu', false, true])
   assert.match(webgpu.reason, /the package `webgpu`/)
   assert.ok(cpu.tokensPerSecond > 0)
+  // Bundlers for pages in a program of Node have both conditions.
+  writeFileSync(join(folder, 'where.mjs'), "console.log(import.meta.resolve('tritloom'))")
+  for (const [conditions, script] of [[[], /\/node\/index\.js$/m], [['--conditions', 'browser'], /(?<!node)\/index\.js$/m]]) {
+    assert.match((await run(process.execPath, [...conditions, join(folder, 'where.mjs')])).stdout, script)
+  }
 })
 
 test('a program ends although a model is loaded, but not before its answer', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import { inRoot } from '../../scripts/paths.mjs'
@@ -14,8 +15,8 @@ const messages = [{ role: 'user', content: 'Who are you?' }]
 const hello = { model: 'any', messages, max_tokens: 40, temperature: 0 }
 
 /** `tritloom serve` in a process of its own; the address that it prints. */
-const started = async (...args) => {
-  const child = spawn(process.execPath, [inRoot('pkg', 'node', 'cli.js'), 'serve', '--model', GOLDEN, '--port', '0', ...args])
+const started = async env => {
+  const child = spawn(process.execPath, [inRoot('pkg', 'node', 'cli.js'), 'serve', '--model', GOLDEN, '--port', '0'], { env: { ...process.env, ...env } })
   after(() => child.kill())
   let said = ''
   child.stderr.setEncoding('utf8').on('data', text => { said += text })
@@ -26,7 +27,7 @@ const started = async (...args) => {
   throw new Error(said)
 }
 
-const { address, child } = await started('--key', 'secret')
+const { address, child } = await started({ TRITLOOM_KEY: 'secret' })
 const client = new OpenAI({ baseURL: address, apiKey: 'secret', maxRetries: 0 })
 
 test('the client of OpenAI gets an answer, whole and in chunks, and the models', async () => {
@@ -53,6 +54,23 @@ test('a hundred calls at once each get their text', async () => {
   const texts = new Set(await Promise.all(calls))
   assert.equal(texts.size, 1)
   assert.ok(TEXT.startsWith([...texts][0]) && [...texts][0].length > 4, [...texts][0])
+})
+
+test('calls whose clients go away make room for others', async () => {
+  const stop = new AbortController()
+  const calls = Array.from({ length: 100 }, (_, n) =>
+    client.chat.completions.create({ ...hello, max_tokens: 30, stream: true }, n % 2 === 0 ? { signal: stop.signal } : {})
+      .then(async stream => {
+        let text = ''
+        for await (const { choices } of stream) text += choices[0]?.delta.content ?? ''
+        return text
+      }))
+  await Promise.race(calls)
+  stop.abort()
+  const [gone, stayed] = [0, 1].map(rest => Promise.allSettled(calls.filter((_, n) => n % 2 === rest)))
+  assert.ok((await gone).some(({ status }) => status === 'rejected'))
+  for (const { value } of await stayed) assert.ok(TEXT.startsWith(value) && value !== '', value)
+  assert.equal((await client.chat.completions.create(hello)).choices[0].message.content, TEXT)
 })
 
 test('without the key, nothing', async () => {
@@ -102,6 +120,8 @@ const endless = () => {
   return model
 }
 
+const hasIpv6 = () => Object.values(networkInterfaces()).flat().some(({ address }) => address === '::1')
+
 const until = async what => { while (!what()) await new Promise(resolve => setTimeout(resolve, 10)) }
 
 /** A request by hand: the status, and the whole answer. */
@@ -110,6 +130,38 @@ const raw = (origin, text) => new Promise((resolve, reject) => {
   let said = ''
   socket.setEncoding('utf8').on('data', more => { said += more })
   socket.on('end', () => resolve({ status: Number(said.split(' ')[1]), said })).on('error', reject)
+})
+
+test('localhost is both of its addresses, and what others reach is no host of its own', async t => {
+  const model = { fetch: async () => new Response('yes') }
+  const evil = 'GET /v1/any HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'
+  for (const [host, address, everywhere, status] of [
+    ['localhost', /^http:\/\/localhost:\d+\/v1$/, false, 403], ['127.0.0.1', /^http:\/\/127\.0\.0\.1:/, false, 403],
+    ['0.0.0.0', /^http:\/\/localhost:/, true, 200]
+  ]) {
+    const server = await serve(model, { port: 0, host })
+    t.after(() => server.close())
+    assert.match(server.address, address)
+    assert.equal(server.isEverywhere, everywhere)
+    assert.equal((await raw(server.address, evil)).status, status, host)
+    const { port } = new URL(server.address)
+    const hosts = host === 'localhost' && hasIpv6() ? ['localhost', '127.0.0.1', '[::1]'] : ['127.0.0.1']
+    for (const name of hosts) assert.equal((await fetch(`http://${name}:${port}/v1/any`)).status, 200, name)
+  }
+})
+
+test('requests wait for the model, and end with the server if it does not come', async () => {
+  let loaded
+  const model = new Promise(resolve => { loaded = resolve })
+  const origin = await served(model)
+  const early = fetch(`${origin}/v1/any`)
+  loaded({ fetch: async () => new Response('yes') })
+  assert.equal((await early).status, 200)
+  const server = await serve(new Promise(() => {}), { port: 0, host: '127.0.0.1' })
+  const waiting = assert.rejects(fetch(`${server.address}/any`))
+  await new Promise(resolve => setTimeout(resolve, 100))
+  server.close()
+  await waiting
 })
 
 test('a client that goes away ends its answer', async () => {

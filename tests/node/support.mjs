@@ -1,6 +1,6 @@
 // For tests of the package in Node: a folder for stored models, a server of models, and the golden texts.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -119,6 +119,12 @@ export const run = (command, args, { input = '', env = {}, until } = {}) => new 
   if (input !== null) child.stdin.end(input)
   child.on('close', (status, signal) => resolve({ status, signal, ...said }))
 })
+
+/** Runs a script of bash that may mount. `$0` is Node, and `$1` the program `code`. */
+export const mounted = (bash, code, env) => run('unshare', ['-rm', 'bash', '-c', bash, process.execPath, code], { env })
+
+/** The reason why `mounted` cannot run here, or false. */
+export const noMounts = spawnSync('unshare', ['-rm', 'true']).status !== 0 && 'nothing can be mounted here'
 
 /** Runs a program of JavaScript that has `BitNet`. */
 export const script = (code, options = {}) =>

@@ -9,7 +9,8 @@ import { swiftShader } from '../../../scripts/setup/browser.mjs'
 import { GOLDEN, goldens, run, server } from '../support.mjs'
 
 const MODULES = inRoot('tests', 'node', 'others', 'node_modules')
-// Node finds `webgpu` only beside the package.
+// Node finds `webgpu` only beside the package. Files of an older one would stay.
+rmSync(join(MODULES, 'tritloom'), { recursive: true, force: true })
 cpSync(inRoot('pkg'), join(MODULES, 'tritloom'), { recursive: true })
 const PACKAGE = join(MODULES, 'tritloom', 'node', 'index.js')
 

@@ -1,0 +1,53 @@
+// The options of the command line, without a command: all of them reach the package, which takes them.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { inRoot } from '../../scripts/paths.mjs'
+import { CACHE, GOLDEN, using } from './support.mjs'
+
+const { ANSWER, answerOf, GENERATE, LOAD, loadOf, read } = await import(inRoot('pkg', 'node', 'options.js'))
+
+const written = (name, text) => {
+  const path = join(CACHE, name)
+  writeFileSync(path, text)
+  return path
+}
+
+/** A value for each option; `true` for those without. */
+const VALUES = {
+  'model': GOLDEN, 'backend': 'cpu', 'context': '64', 'kv': 'f16', 'lm-head': 'f16', 'i2s-layout': 'x86', 'tokenizer': 'closest',
+  'template': 'file', 'strict': true, 'deterministic': true, 'cache': 'use',
+  'integrity': 'sha256-HASH',
+  'max-tokens': '2', 'temperature': '0.5', 'top-k': '5', 'top-p': '0.9', 'min-p': '0.1', 'repeat-penalty': '1.1', 'presence-penalty': '-1',
+  'frequency-penalty': '0.5', 'logit-bias': '1=-1', 'seed': '7', 'thinking': true, 'no-thinking': true, 'max-thinking-tokens': '1',
+  'prompt-lookup': 'false',
+  'raw': true, 'schema': written('schema.json', '{ "enum": ["a"] }'), 'json': true, 'regex': 'a',
+  'tools': written('tools.json', '[{ "name": "f", "parameters": { "type": "object" } }]'), 'tool-choice': 'auto'
+}
+/** The options of one call each, because they exclude one another or need a model of another kind. */
+const ALONE = ['raw', 'schema', 'json', 'regex', 'thinking', 'no-thinking', 'max-thinking-tokens']
+
+const argsOf = names => names.flatMap(name => VALUES[name] === true ? [`--${name}`] : [`--${name}`, VALUES[name]])
+
+test('every option of the tables is taken', async () => {
+  const all = { ...LOAD, ...GENERATE, ...ANSWER }
+  assert.deepEqual(Object.keys(all).sort(), Object.keys(VALUES).sort())
+  const { createHash } = await import('node:crypto')
+  const { readFileSync } = await import('node:fs')
+  VALUES.integrity = `sha256-${createHash('sha256').update(readFileSync(GOLDEN)).digest('base64')}`
+  const { source, options } = loadOf(read(argsOf(Object.keys(LOAD)), all).given)
+  assert.equal(Object.keys(options).length, Object.keys(LOAD).length - 1)
+  const together = Object.keys({ ...GENERATE, ...ANSWER }).filter(name => !ALONE.includes(name) && !name.startsWith('tool'))
+  await using(source, options, async model => {
+    for (const names of [together, ...ALONE.map(name => [...name === 'max-thinking-tokens' ? ['thinking'] : [], name, 'max-tokens']), ['tools', 'tool-choice', 'max-tokens']]) {
+      const { given, rest } = read(argsOf(names), all)
+      assert.deepEqual(rest, [])
+      const options = answerOf(given)
+      // An option that the package does not know, or whose value it does not take, is `bad-option`.
+      await model.generate('Who?', options).text().catch(({ code, message }) => {
+        assert.ok(code !== 'bad-option' || !/no such option|must be/.test(message), `${names} ${message}`)
+      })
+    }
+  })
+})
