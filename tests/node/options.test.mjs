@@ -1,6 +1,7 @@
 // The options of the command line, without a command: all of them reach the package, which takes them.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
@@ -17,8 +18,8 @@ const written = (name, text) => {
 /** A value for each option; `true` for those without. */
 const VALUES = {
   'model': GOLDEN, 'backend': 'cpu', 'context': '64', 'kv': 'f16', 'lm-head': 'f16', 'i2s-layout': 'x86', 'tokenizer': 'closest',
-  'template': 'file', 'strict': true, 'deterministic': true, 'cache': 'use',
-  'integrity': 'sha256-HASH',
+  'template': 'builtin', 'strict': true, 'deterministic': true, 'cache': 'use',
+  'integrity': `sha256-${createHash('sha256').update(readFileSync(GOLDEN)).digest('base64')}`,
   'max-tokens': '2', 'temperature': '0.5', 'top-k': '5', 'top-p': '0.9', 'min-p': '0.1', 'repeat-penalty': '1.1', 'presence-penalty': '-1',
   'frequency-penalty': '0.5', 'logit-bias': '1=-1', 'seed': '7', 'thinking': true, 'no-thinking': true, 'max-thinking-tokens': '1',
   'prompt-lookup': 'false',
@@ -33,9 +34,6 @@ const argsOf = names => names.flatMap(name => VALUES[name] === true ? [`--${name
 test('every option of the tables is taken', async () => {
   const all = { ...LOAD, ...GENERATE, ...ANSWER }
   assert.deepEqual(Object.keys(all).sort(), Object.keys(VALUES).sort())
-  const { createHash } = await import('node:crypto')
-  const { readFileSync } = await import('node:fs')
-  VALUES.integrity = `sha256-${createHash('sha256').update(readFileSync(GOLDEN)).digest('base64')}`
   const { source, options } = loadOf(read(argsOf(Object.keys(LOAD)), all).given)
   assert.equal(Object.keys(options).length, Object.keys(LOAD).length - 1)
   const together = Object.keys({ ...GENERATE, ...ANSWER }).filter(name => !ALONE.includes(name) && !name.startsWith('tool'))

@@ -42,20 +42,23 @@ test('calls of a thread that dies fail, and its locks are free', async () => {
 })
 
 test('a load whose thread dies fails, and so does one that is aborted; the next one goes on', async () => {
-  const model = await scripted({ always: { pace: 256 << 10, ms: 20 } })
-  const begun = count => new Promise(resolve => {
+  const model = await scripted({ always: { hold: 2 << 20 } })
+  const stored = async () => (await BitNet.cache.list())[0]?.bytes ?? 0
+  const begun = () => new Promise(resolve => {
     const stop = new AbortController()
-    const onProgress = ({ loaded }) => { if (loaded > count) resolve(stop) }
+    const onProgress = ({ loaded }) => { if (loaded > 1 << 20) resolve(stop) }
     BitNet.load(model.url, { onProgress, signal: stop.signal }).then(() => failures.push('loaded'), error => failures.push(error))
   })
   const failures = []
-  await begun(1 << 20)
+  await begun()
+  while (await stored() === 0) await new Promise(resolve => setTimeout(resolve, 20))
   await made.at(-1).terminate()
-  const stop = await begun(1 << 21)
+  const stop = await begun()
   stop.abort(new Error('enough'))
   await new Promise(resolve => made.at(-1).once('exit', resolve))
   failsWith('internal', /ended/)(failures[0])
   assert.equal(failures[1].message, 'enough')
+  await model.rewrite({})
   const { model: loaded, kinds } = await noted(model.url)
   assert.deepEqual(kinds, ['resumed'])
   await loaded.dispose()
