@@ -16,7 +16,7 @@ const PATIENCE = 30_000
 const PERIOD = 5
 
 const FILE = 'mutex'
-/** What is left of a thread that was ended while it removed another's file. */
+/** The file that a thread leaves behind if it is ended while it removes another's. */
 const LEFT = /^mutex-[\da-f-]{36}$/
 
 const isWindows = process.platform === 'win32'

@@ -56,7 +56,7 @@ export interface Serving {
   close(): void
 }
 
-/** What a request is checked by. */
+/** The rules by which a request is checked. */
 interface Rules extends ServeOptions {
   /** Whether only programs of this machine reach the server. */
   isOnlyHere: boolean

@@ -42,7 +42,7 @@ export const continuation = async (model, { kind, turns, text, greedy }) => {
   return { promptTokens, finishReason, ids: tokens.flatMap(({ id }) => id ?? []), text: tokens.map(({ text }) => text).join('') }
 }
 
-/** What `continuation` gives for a golden prompt. Its list ends with the stop token. */
+/** The result that `continuation` should give for a golden prompt. Its list ends with the stop token. */
 export const expected = ({ ids, greedy, greedy_stopped: stopped, greedy_text: text }) => ({
   promptTokens: ids.length, finishReason: stopped ? 'stop' : 'length', ids: stopped ? greedy.slice(0, -1) : greedy, text
 })

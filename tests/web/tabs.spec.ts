@@ -86,6 +86,7 @@ test('three loads in one page: one that downloads and one that waits are aborted
     const found = await messages
     await (window as unknown as { release(): Promise<void> }).release()
     window.model = await three.loaded
+    await window.model.stored
     return found
   }, [path, HELD] as const)
   expect(found).toEqual(['no more downloading', 'no more waiting'])
