@@ -93,8 +93,11 @@ export const cache: ModelCache = {
     }
     return (await globalThis.navigator?.storage?.estimate().catch(() => {})) ?? { usage: 0, quota: 0 }
   },
-  // A system does not delete files by itself.
-  persist: async () => platform.disk !== undefined || ((await globalThis.navigator?.storage?.persist?.().catch(() => {})) ?? false)
+  persist: async () => {
+    // There is no browser that deletes files by itself.
+    if (platform.disk) return true
+    return (await globalThis.navigator?.storage?.persist?.().catch(() => {})) ?? false
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
-// For tests of the package in Node: a folder for stored models, a server of models, and the golden texts.
+// For tests of the package in Node: a folder for stored models, a server of models, and programs.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -15,13 +15,7 @@ after(() => rmSync(CACHE, { recursive: true, force: true }))
 export const PACKAGE = inRoot('pkg', 'node', 'index.js')
 export const { BitNet, BitNetError } = await import(PACKAGE)
 
-export const GOLDEN = inRoot('tests', 'data', 'golden', 'golden.gguf')
-export const BUNDLED = inRoot('models', 'tiny-stories.gguf')
-const readGoldens = name => JSON.parse(readFileSync(inRoot(name), 'utf8')).prompts
-/** The longest conversation first: an answer that was just given keeps its own tokens. */
-export const goldens = readGoldens('tests/data/golden/golden.json')
-  .sort((a, b) => (b.turns?.length ?? 0) - (a.turns?.length ?? 0))
-export const bundledGoldens = readGoldens('models/tiny-stories.goldens.json')
+export * from './goldens.mjs'
 
 /** Checks for an error of ours with this code. */
 export const failsWith = (code, said = /./) => error => {
@@ -30,22 +24,6 @@ export const failsWith = (code, said = /./) => error => {
   assert.match(error.message, said)
   return true
 }
-
-/** The greedy continuation of a golden prompt. */
-export const continuation = async (model, { kind, turns, text, greedy }) => {
-  const raw = kind === 'raw'
-  const input = raw ? text : turns.map(([role, content]) => ({ role, content }))
-  const answer = model.generate(input, { maxTokens: greedy.length, ...(raw && { raw, special: true }) })
-  const tokens = []
-  for await (const token of answer.tokens()) tokens.push(token)
-  const { promptTokens, finishReason } = await answer.stats
-  return { promptTokens, finishReason, ids: tokens.flatMap(({ id }) => id ?? []), text: tokens.map(({ text }) => text).join('') }
-}
-
-/** The result that `continuation` should give for a golden prompt. Its list ends with the stop token. */
-export const expected = ({ ids, greedy, greedy_stopped: stopped, greedy_text: text }) => ({
-  promptTokens: ids.length, finishReason: stopped ? 'stop' : 'length', ids: stopped ? greedy.slice(0, -1) : greedy, text
-})
 
 /** Loads a model for `work`. Releases of Node that are still in use have no `await using`. */
 export const using = async (source, options, work) => {

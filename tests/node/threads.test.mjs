@@ -1,12 +1,16 @@
-// The thread of a model: one that dies, one that is ended in the middle of a load, and Dawn, which must not be.
+// The threads of a load and of a model: those that fetch, one that dies, one that is ended in the middle of a load, and
+// Dawn, which must not be.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import threads from 'node:worker_threads'
 import { inRoot } from '../../scripts/paths.mjs'
+import { spreadModel, WIDE_SIZE } from '../web/models.mjs'
 
 /** The threads that were made, the last one at the end. */
 const made = []
@@ -18,7 +22,7 @@ threads.Worker = class extends threads.Worker {
 }
 syncBuiltinESMExports()
 
-const { BitNet, failsWith, GOLDEN, noted, run, server } = await import('./support.mjs')
+const { BitNet, failsWith, GOLDEN, noted, PACKAGE, run, server } = await import('./support.mjs')
 const { scripted } = await server()
 
 test('calls of a thread that dies fail, and its locks are free', async () => {
@@ -75,6 +79,56 @@ test('threads end, and many models make no listeners that stay', async () => {
     await ended
   }
   assert.deepEqual(['beforeExit', 'exit'].map(name => process.listenerCount(name)), before)
+})
+
+test('on a fast connection two threads make the requests of a load, and end with it', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tritloom-fast-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [log, preload, program] = ['log', 'fast.mjs', 'program.mjs'].map(name => join(folder, name))
+  // Every thread runs this first. Its clock stands still, as if all bytes came at once, and there are processors enough.
+  // It notes which threads run, and which have ended.
+  writeFileSync(preload, `
+    import { appendFileSync } from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    import threads from 'node:worker_threads'
+    Date.now = () => 0
+    Object.defineProperty(globalThis, 'navigator', { value: { hardwareConcurrency: 4 }, configurable: true })
+    threads.Worker = class extends threads.Worker {
+      constructor(script, options) {
+        super(script, { ...options, execArgv: ['--import', import.meta.url] })
+        if (!options.workerData.script.endsWith('/fetch-worker.js')) return
+        this.once('message', () => appendFileSync(${JSON.stringify(log)}, 'runs '))
+        this.once('exit', () => appendFileSync(${JSON.stringify(log)}, 'ended '))
+      }
+    }
+    syncBuiltinESMExports()`)
+  const MIB = 1 << 20
+  const integrity = `sha256-${createHash('sha256').update(spreadModel(WIDE_SIZE)).digest('base64')}`
+  for (const worker of [true, false]) {
+    writeFileSync(log, '')
+    // While the second part is held, only two more are asked for.
+    const { url, requests, release } = await scripted({ from: { [MIB]: { hold: MIB } } }, '/wide.gguf')
+    writeFileSync(program, `
+      import { readFileSync } from 'node:fs'
+      import { BitNet } from ${JSON.stringify(pathToFileURL(PACKAGE))}
+      const options = { worker: ${worker}, cache: 'off', integrity: '${integrity}' }
+      const model = await BitNet.load('${url}', options)
+      console.log(model.info.backend)
+      while (!readFileSync(${JSON.stringify(log)}, 'utf8').endsWith('ended ended ')) await new Promise(resolve => setTimeout(resolve, 20))
+      await model.dispose()`)
+    const running = run(process.execPath, ['--import', pathToFileURL(preload).href, program])
+    while (readFileSync(log, 'utf8') !== 'runs runs ') await new Promise(resolve => setTimeout(resolve, 20))
+    await release()
+    const { status, stdout, stderr } = await running
+    assert.deepEqual([status, stdout, stderr], [0, 'cpu\n', ''])
+    const seen = await requests()
+    assert.equal(seen.reduce((sum, { sent }) => sum + sent, 0), WIDE_SIZE)
+    const lengths = seen.map(({ range }) => {
+      const [first, last] = /=(\d+)-(\d+)/.exec(range).slice(1).map(Number)
+      return last + 1 - first
+    })
+    assert.ok(lengths.filter(length => length === 8 * MIB).length >= 4, lengths.join())
+  }
 })
 
 /** The package as it is installed, beside a package `webgpu` of this text. */

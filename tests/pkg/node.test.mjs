@@ -1,5 +1,6 @@
 // The package's scripts for browsers in Node, as a server's bundle has them that was made without the condition `node`:
-// there is no WebGPU, no worker and no storage. tests/node has the scripts for Node. Run with `node --test tests/pkg/node.test.mjs` after `npm run build`.
+// there is no WebGPU, no worker and no storage. tests/node has the scripts for Node. Run with
+// `node --test tests/pkg/node.test.mjs` after `npm run build`.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { inRoot } from '../../../scripts/paths.mjs'
 import { swiftShader } from '../../../scripts/setup/browser.mjs'
-import { GOLDEN, goldens, run, server } from '../support.mjs'
+import { expected, goldens, run, server } from '../support.mjs'
 
 const MODULES = inRoot('tests', 'node', 'others', 'node_modules')
 // Node finds `webgpu` only beside the package. Files of an older one would stay.
@@ -26,16 +26,16 @@ for (const [name, program, args, backend] of [
   ['Deno with a GPU', deno, ['run', '--allow-all'], 'webgpu'], ['Node with a GPU', process.execPath, [], 'webgpu']
 ]) {
   const skip = backend === 'webgpu' && !icd && 'no SwiftShader'
-  test(`${name}: golden texts from a path, an address and storage, formats, and errors`, { skip }, async t => {
+  test(`${name}: all golden texts, token by token; a path, an address and storage; formats, and errors`, { skip }, async t => {
     const folder = mkdtempSync(join(tmpdir(), 'tritloom-others-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const { status, stdout, stderr } = await run(
-      program, [...args, inRoot('tests', 'node', 'elsewhere.mjs'), PACKAGE, GOLDEN, URL_OF_GOLDEN, backend],
+      program, [...args, inRoot('tests', 'node', 'elsewhere.mjs'), PACKAGE, URL_OF_GOLDEN, backend],
       { env: { TRITLOOM_CACHE: folder, ...(icd && { VK_DRIVER_FILES: icd }) } }
     )
     assert.equal(status, 0, stderr)
     assert.deepEqual(JSON.parse(stdout), {
-      texts: [TEXT, TEXT, TEXT, TEXT], value: 'a', backend, stored: [[URL_OF_GOLDEN, true]], whole: true,
+      found: goldens.map(expected), texts: [TEXT, TEXT, TEXT, TEXT], value: 'a', backend, stored: [[URL_OF_GOLDEN, true]], whole: true,
       codes: ['io', 'bad-option']
     })
   })
