@@ -19,7 +19,28 @@
 // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
 @group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>;
 
-const_assert WORKGROUP == 128u && ROWS == 64u; // 8 by 16 threads, of 8 rows each
+const_assert WORKGROUP == 128u && TILE_ROWS == 64u; // 8 by 16 threads, of 8 rows each
+
+// Where tokens of one sequence are, and which of its splits is read.
+struct Part {
+    pos: u32,
+    n_tokens: u32,
+    first: u32,
+    split_len: u32,
+    row: u32,
+    split: u32,
+}
+
+// If SPANS, all splits of the first span come first, then those of the next.
+fn part_of(z: u32) -> Part {
+    if SPANS {
+        let n = z / step.n_splits;
+        let span = step.rows[n];
+        let row = step.row + span.token - step.token;
+        return Part(span.pos, tokens_of_span(n), span.first, span.split_len, row, z % step.n_splits);
+    }
+    return Part(step.pos, step.n_tokens, step.first, step.split_len, step.row, z);
+}
 
 const KEYS: u32 = 64u;
 const HALF: u32 = KEYS / 2u;
@@ -34,10 +55,10 @@ const V_QUADS: u32 = min(QUADS, MAX_V_QUADS);
 const V_PARTS: u32 = QUADS / V_QUADS;
 const_assert QUADS % V_QUADS == 0u && MAX_V_QUADS == 32u;
 
-// Used for one after the other: a slice of queries [ROWS][SLICE] and of keys [KEYS][SLICE]; the
-// factor by which the sums of each row shrink [ROWS]; values [V_KEYS][V_QUADS].
-var<workgroup> tile: array<vec4f, (ROWS + KEYS) * SLICE>;
-var<workgroup> scores: array<vec4f, ROWS * KEY_QUADS>; // scores of half of the keys, then their exponentials
+// Used for one after the other: a slice of queries [TILE_ROWS][SLICE] and of keys [KEYS][SLICE]; the
+// factor by which the sums of each row shrink [TILE_ROWS]; values [V_KEYS][V_QUADS].
+var<workgroup> tile: array<vec4f, (TILE_ROWS + KEYS) * SLICE>;
+var<workgroup> scores: array<vec4f, TILE_ROWS * KEY_QUADS>; // scores of half of the keys, then their exponentials
 
 fn in_tile(row: u32, vector: u32) -> u32 {
     return row * SLICE + (vector ^ ((row / 2u) % SLICE));
@@ -84,17 +105,20 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let first_head = group.x / V_PARTS * HEADS;
     let first_quad = group.x % V_PARTS * V_QUADS;
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
+    let part = part_of(group.z);
     let first_token = group.y * TOKENS;
-    let split = group.z;
-    let start = split * step.split_len;
-    let end = min(step.pos + min(first_token + TOKENS, step.n_tokens), start + step.split_len);
+    if first_token >= part.n_tokens {
+        return; // another span is longer
+    }
+    let start = part.split * part.split_len;
+    let end = min(part.pos + min(first_token + TOKENS, part.n_tokens), start + part.split_len);
     let tiles = (max(end, start) - start + KEYS - 1u) / KEYS;
 
     let my_row = lane / 16u;  // the thread's first row; it has every 8th row after it too
     let my_quad = lane % 16u; // its quad of keys; later its quads of values, which are this and quad + 16
-    // Each of the first ROWS lanes computes the softmax of one row.
+    // Each of the first TILE_ROWS lanes computes the softmax of one row.
     let token = first_token + lane / HEADS;
-    let sees = min(step.pos + token + 1u, end);
+    let sees = min(part.pos + token + 1u, end);
     var largest = -1e30;
     var total = 0.0;
     var low: array<vec4f, 8>;
@@ -115,19 +139,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let vector = lane % SLICE;
             let quad = slice * SLICE + vector;
             let inside = QUADS % SLICE == 0u || quad < QUADS;
-            for (var i = 0u; i < ROWS * SLICE / WORKGROUP; i++) {
+            for (var i = 0u; i < TILE_ROWS * SLICE / WORKGROUP; i++) {
                 let row = i * (WORKGROUP / SLICE) + lane / SLICE;
-                let of_token = min(first_token + row / HEADS, step.n_tokens - 1u);
-                let at = ((step.row + of_token) * N_HEAD + first_head + row % HEADS) * QUADS
+                let of_token = min(first_token + row / HEADS, part.n_tokens - 1u);
+                let at = ((part.row + of_token) * N_HEAD + first_head + row % HEADS) * QUADS
                     + min(quad, QUADS - 1u);
                 tile[in_tile(row, vector)] = select(vec4f(), queries[at], inside);
             }
             // A thread takes four neighbouring keys, so key 4a + b is in row 16b + a.
             for (var i = 0u; i < KEYS * SLICE / WORKGROUP; i++) {
                 let of_key = i * (WORKGROUP / SLICE) + lane / SLICE;
-                let position = step.first + min(first + of_key, end - 1u);
+                let position = part.first + min(first + of_key, end - 1u);
                 let loaded = key(position, head_kv, min(quad, QUADS - 1u));
-                tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] =
+                tile[in_tile(TILE_ROWS + of_key % 4u * 16u + of_key / 4u, vector)] =
                     select(vec4f(), loaded, inside);
             }
             workgroupBarrier();
@@ -142,10 +166,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             var p6 = vec4f();
             var p7 = vec4f();
             for (var v = 0u; v < SLICE; v++) {
-                let k0 = tile[in_tile(ROWS + my_quad, v)];
-                let k1 = tile[in_tile(ROWS + 16u + my_quad, v)];
-                let k2 = tile[in_tile(ROWS + 32u + my_quad, v)];
-                let k3 = tile[in_tile(ROWS + 48u + my_quad, v)];
+                let k0 = tile[in_tile(TILE_ROWS + my_quad, v)];
+                let k1 = tile[in_tile(TILE_ROWS + 16u + my_quad, v)];
+                let k2 = tile[in_tile(TILE_ROWS + 32u + my_quad, v)];
+                let k3 = tile[in_tile(TILE_ROWS + 48u + my_quad, v)];
                 p0 = dots(p0, tile[in_tile(my_row, v)], k0, k1, k2, k3);
                 p1 = dots(p1, tile[in_tile(my_row + 8u, v)], k0, k1, k2, k3);
                 p2 = dots(p2, tile[in_tile(my_row + 16u, v)], k0, k1, k2, k3);
@@ -178,7 +202,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 scores[in_scores(my_row + 56u, my_quad % KEY_QUADS)] = s7;
             }
             workgroupBarrier();
-            if lane < ROWS {
+            if lane < TILE_ROWS {
                 var most = vec4f(largest);
                 for (var quad = 0u; quad < KEY_QUADS; quad++) {
                     let positions = half_first + 4u * quad + vec4u(0u, 1u, 2u, 3u);
@@ -211,7 +235,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                     let i = n * WORKGROUP + lane;
                     if i < V_KEYS * V_QUADS {
                         let in_slice = slice * V_KEYS + i / V_QUADS;
-                        let position = step.first + min(half_first + in_slice, end - 1u);
+                        let position = part.first + min(half_first + in_slice, end - 1u);
                         let quad = first_quad + i % V_QUADS;
                         tile[i] = value(position, head_kv, quad);
                     }
@@ -255,8 +279,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var i = 0u; i < 8u; i++) {
         let row = my_row + 8u * i;
         let of_token = first_token + row / HEADS;
-        if row < TOKENS * HEADS && of_token < step.n_tokens {
-            let out = ((step.row + of_token) * step.n_splits + split) * N_HEAD + first_head + row % HEADS;
+        if row < TOKENS * HEADS && of_token < part.n_tokens {
+            let out = ((part.row + of_token) * step.n_splits + part.split) * N_HEAD + first_head
+                + row % HEADS;
             let at = out * QUADS + first_quad + my_quad;
             if my_quad < V_QUADS {
                 partial_sums[at] = low[i];
@@ -266,8 +291,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
         }
     }
-    if lane < TOKENS * HEADS && token < step.n_tokens && first_quad == 0u {
-        let out = ((step.row + token) * step.n_splits + split) * N_HEAD + first_head;
+    if lane < TOKENS * HEADS && token < part.n_tokens && first_quad == 0u {
+        let out = ((part.row + token) * step.n_splits + part.split) * N_HEAD + first_head;
         partial_max_total[out + lane % HEADS] = vec2f(largest, total);
     }
 }

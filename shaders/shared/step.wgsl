@@ -8,14 +8,14 @@ struct Step {
     token: u32,     // index of the first token's id
     row: u32,       // the row of the first token in buffers that have a row for each token
     uncertain: u32, // how many tokens before the first one may still leave the sequence
-    rows: array<Row, 14>, // one for each token, if they are few
+    rows: array<Row, 14>, // one for each token, if they are few, or for each span, see rows.wgsl
 }
 
-// One token of a step.
+// One token or one span of a step.
 struct Row {
-    pos: u32,       // as in the step, of this token's sequence
+    pos: u32,       // as in the step, of its sequence
     first: u32,
     split_len: u32,
-    token: u32,     // index of the token's id
+    token: u32,     // index of its id, or of the first of its ids
 }
 

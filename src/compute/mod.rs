@@ -6,6 +6,8 @@ mod options;
 mod pending;
 mod profile;
 
+use std::ops::Range;
+
 use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
 
@@ -227,8 +229,9 @@ pub trait Opening {
 
 /// The steps of one sequence, which [`Compute::use_cache`] and [`Compute::use_slot`] choose.
 pub trait Steps {
-    /// Computes `ids` from position `pos` on and chooses the token that follows.
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>>;
+    /// Computes `ids` from position `pos` on and chooses the token that follows. They are the last of a
+    /// chunk that began at `begin`, see [`Compute::prefill`].
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, begin: usize) -> Pending<Vec<Choice>>;
 
     /// Computes the token that was chosen last in the slot, at `pos`, and chooses the one that
     /// follows. Repeats this `n` times, at most [`Depth::max_batch_steps`].
@@ -327,13 +330,13 @@ pub trait Compute: Steps {
     /// that.
     fn count(&self, prompt: &[u32], output: &[u32]);
 
-    /// Computes at most [`Traits::chunk`] tokens from `pos` on. Further calls may continue up to
-    /// `end`. Together they give the results that one call would give, unless one of them has a
-    /// single token.
-    fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Pending<()>;
+    /// Computes tokens from `pos` on. They are all or some of the tokens of a chunk at the positions
+    /// `chunk`, at most [`Traits::chunk`]. All calls for a chunk together give the results that one call
+    /// would give, unless one of them has a single token.
+    fn prefill(&self, ids: &[u32], pos: usize, chunk: Range<usize>) -> Pending<()>;
 
-    /// Like [`Compute::prefill`], and reads the logits `[n_vocab]` after the last token.
-    fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>>;
+    /// Like [`Steps::prefill_and_sample`], but reads the logits `[n_vocab]` after the last token.
+    fn prefill_and_read(&self, ids: &[u32], pos: usize, begin: usize) -> Pending<Vec<f32>>;
 
     /// Makes `id` the token of the slot, as if it had been chosen there last.
     fn put_token(&self, slot: usize, id: u32);

@@ -1,5 +1,7 @@
 //! Makes the engine compute for a session.
 
+use std::ops::Range;
+
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, ready};
@@ -35,8 +37,8 @@ impl<F: Future<Output = Result<Gpu>>> Opening for F {
 }
 
 impl Steps for Engine {
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
-        Pending::new(self.prefill_and_sample(ids, pos).take())
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, begin: usize) -> Pending<Vec<Choice>> {
+        Pending::new(self.prefill_and_sample(ids, pos, begin).take())
     }
 
     fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>> {
@@ -168,12 +170,12 @@ impl Compute for Engine {
         self.count(prompt, output);
     }
 
-    fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Pending<()> {
-        done(self.prefill(ids, pos, end).take())
+    fn prefill(&self, ids: &[u32], pos: usize, chunk: Range<usize>) -> Pending<()> {
+        done(self.prefill(ids, pos, chunk).take())
     }
 
-    fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>> {
-        Pending::new(self.prefill_and_read(ids, pos).take())
+    fn prefill_and_read(&self, ids: &[u32], pos: usize, begin: usize) -> Pending<Vec<f32>> {
+        Pending::new(self.prefill_and_read(ids, pos, begin).take())
     }
 
     fn put_token(&self, slot: usize, id: u32) {

@@ -131,7 +131,7 @@ impl Engine {
         self.gpu.compile(plans).await;
         let prompt = |n: usize| {
             let tokens = self.chunk().min(self.n_ctx()).min(n);
-            self.prefill(&vec![0; tokens], 0, tokens)
+            self.prefill(&vec![0; tokens], 0, 0..tokens)
         };
         let mut prompts = vec![prompt(2)];
         let mut tokens = vec![self.decode_and_sample(0, 1)];

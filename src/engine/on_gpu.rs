@@ -1,6 +1,7 @@
 //! A model on a GPU, and its steps.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::bandwidth::bandwidth;
@@ -236,22 +237,25 @@ impl Engine {
         }
     }
 
-    /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos`
-    /// on. The readback ends when they are done.
+    /// Puts tokens through the layers, filling the KV cache from `pos` on. The readback ends when they
+    /// are done.
     ///
-    /// Further calls may continue up to `end`. Together they give the results of one call, to the
-    /// last bit, unless one of them has a single token.
+    /// They are all or some of the tokens of a chunk at the positions `chunk`, at most
+    /// [`Engine::chunk`]. All calls for a chunk together give the results of one call, to the last bit,
+    /// unless one of them has a single token.
     ///
-    /// The caller has checked the ids, and that `end` is within the context.
-    pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
-        let step = self.at(self.state.step_towards(pos, ids.len(), end), self.token_of(ids.len()));
+    /// The caller has checked the ids, and that the chunk is within the context.
+    pub fn prefill(&self, ids: &[u32], pos: usize, chunk: Range<usize>) -> Readback<u32> {
+        let step = self.state.step_in_chunk(pos, ids.len(), (chunk.len(), chunk.end));
+        let step = self.at(step, self.token_of(ids.len()));
         self.write_step(ids, &step);
         self.gpu.run_and_read(&[self.layers(step.n_tokens)], &step, &self.state.sampled, 1)
     }
 
-    /// Like [`Engine::prefill`], and chooses the token that follows.
-    pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Chosen {
-        let step = self.begin(ids, pos);
+    /// Like [`Engine::prefill`], for the last tokens of a chunk that began at `begin`, and chooses the
+    /// token that follows.
+    pub fn prefill_and_sample(&self, ids: &[u32], pos: usize, begin: usize) -> Chosen {
+        let step = self.begin(ids, pos, begin);
         let (plans, slot) = (self.to_token(&step), self.slot().0);
         Chosen(match self.recorded(&step, 1) {
             None => {
@@ -265,9 +269,9 @@ impl Engine {
         })
     }
 
-    /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
-    pub fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Readback<f32> {
-        let step = self.begin(ids, pos);
+    /// Like [`Engine::prefill_and_sample`], but reads the logits `[n_vocab]` after the last token.
+    pub fn prefill_and_read(&self, ids: &[u32], pos: usize, begin: usize) -> Readback<f32> {
+        let step = self.begin(ids, pos, begin);
         let plans = [self.layers(step.n_tokens), &self.plans.logits];
         self.gpu.run_and_read(&plans, &step, &self.state.logits, self.config.n_vocab)
     }
@@ -484,8 +488,14 @@ impl Engine {
         (&self.state.slots[self.slot.get()], &self.choosing[self.slot.get()])
     }
 
-    pub(super) fn begin(&self, ids: &[u32], pos: usize) -> Step {
-        let step = self.at(self.state.step(pos, ids.len()), self.token_of(ids.len()));
+    /// Writes the step of tokens from `pos` on, the last of a chunk that began at `begin`.
+    pub(super) fn begin(&self, ids: &[u32], pos: usize, begin: usize) -> Step {
+        let end = pos + ids.len();
+        let step = match ids {
+            [_] => self.state.few_step(pos, 1),
+            _ => self.state.step_in_chunk(pos, ids.len(), (end - begin, end)),
+        };
+        let step = self.at(step, self.token_of(ids.len()));
         self.write_step(ids, &step);
         step
     }

@@ -2,13 +2,13 @@
 //!
 //! A pass of at most [`Engine::slots`] tokens is one of rows: each token has its sequence and position
 //! in the step. A larger pass is a chunk of a prompt whose tokens belong to several sequences: the
-//! products take all tokens at once, and the kernels that need a position run for each span.
+//! products take all tokens at once, and the kernels that need a position find it by the token's span.
 
 use super::block::{SHORT, Width};
 use super::on_gpu::Engine;
 use crate::compute::{Site, Span};
 use crate::error::{Error, Result};
-use crate::gpu::{Plan, Readback, Step};
+use crate::gpu::{MAX_ROWS, Plan, Readback, Row, Step};
 use crate::kernels::Record;
 
 /// The log-probabilities that [`Engine::score`] computes. Several may be in flight.
@@ -122,20 +122,26 @@ impl Engine {
         Step { token: at, ..self.state.rows_step(rows) }
     }
 
-    /// The step of all tokens of a pass, and then a step for each span. A span splits its context as it
-    /// would alone. If others have more splits, its further ones see nothing, which changes no bit.
+    /// The step of all tokens of a pass, and then steps whose rows are the spans. If a span has fewer
+    /// splits of its context than others, its further ones see nothing, which changes no bit.
     fn steps_of_spans(&self, spans: &[Span<'_>], n_tokens: usize) -> Vec<Step> {
         let token = self.state.first_token() as u32;
-        let mut row = 0;
-        let mut steps = vec![Step::default()];
-        for &Span { first, pos, ids, .. } in spans {
-            let step = self.state.step_towards(pos, ids.len(), pos + ids.len());
-            steps.push(Step { first: first as u32, token: token + row, row, ..step });
-            row += ids.len() as u32;
+        let all = Step { n_tokens: n_tokens as u32, token, ..Step::default() };
+        let mut steps = vec![all];
+        let (mut row, mut n_splits) = (0, 0);
+        for some in spans.chunks(MAX_ROWS) {
+            let mut step = Step { token: token + row, row, ..Step::default() };
+            for (&Span { first, pos, ids, .. }, place) in some.iter().zip(&mut step.rows) {
+                let alone = self.state.step_in_chunk(pos, ids.len(), (n_tokens, pos + ids.len()));
+                let (split_len, token) = (alone.split_len, token + row);
+                *place = Row { pos: pos as u32, first: first as u32, split_len, token };
+                n_splits = n_splits.max(alone.n_splits);
+                row += ids.len() as u32;
+            }
+            step.n_tokens = row - step.row;
+            steps.push(step);
         }
-        let n_splits = steps.iter().map(|step| step.n_splits).max().unwrap_or_default();
         steps.iter_mut().for_each(|step| step.n_splits = n_splits);
-        steps[0] = Step { n_tokens: n_tokens as u32, n_splits, token, ..Step::default() };
         steps
     }
 }

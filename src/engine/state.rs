@@ -17,6 +17,13 @@ use crate::sampling::Mask;
 /// Positions of a prefill step's split are a multiple of this.
 const MIN_PREFILL_SPLIT: usize = 256;
 
+/// The same of a step of so few tokens that a card has too little to do with few splits. It is the
+/// number of positions that the kernel takes at a time.
+const MIN_FEW_SPLIT: usize = 64;
+
+/// Tokens times splits that keep a large card busy.
+const BUSY: usize = 2048;
+
 /// The most values of attention's splits that a product merges. Each of its workgroups reads all of
 /// them. On an NVIDIA H200, 8 splits of 4096 values are merged faster than 12. With splits of 2560
 /// values it is the other way round.
@@ -95,8 +102,10 @@ pub(super) struct State {
     min_split: usize,
     /// The most splits of a decode step.
     max_splits: usize,
-    /// The most splits of attention in a prefill step.
+    /// The most splits of attention in a prefill step, but for one of few tokens.
     max_prefill_splits: usize,
+    /// The most splits of a prefill step of few tokens, times its tokens. 0: no more than of others.
+    few_splits: usize,
     /// The step, and the steps that are submitted with it.
     pub(super) step: Buffer<Step>,
     /// The token that was chosen last in each slot, which the next step embeds. Then room for the
@@ -261,6 +270,7 @@ impl State {
             min_split,
             max_splits,
             max_prefill_splits,
+            few_splits: if max_prefill_splits > 1 { BUSY.min(splits) } else { 0 },
             step: a
                 .buffer("step", (MAX_BATCH_STEPS * (1 + FEW)).max(1 + MAX_SPANS))
                 .using(Used::Fixed(size_of::<Step>() as u64)),
@@ -323,14 +333,21 @@ impl State {
         if n_tokens == 1 {
             return self.few_step(pos, 1);
         }
-        self.step_towards(pos, n_tokens, pos + n_tokens)
+        self.step_in_chunk(pos, n_tokens, (n_tokens, pos + n_tokens))
     }
 
-    /// A step of `n_tokens` after `pos`, which is part of a step that would end at `end`. It splits
-    /// the context as that step would, because sums of floats depend on the splits.
-    pub(super) fn step_towards(&self, pos: usize, n_tokens: usize, end: usize) -> Step {
-        let split_len = split_len(end, MIN_PREFILL_SPLIT, self.max_prefill_splits);
-        Self::split_step(pos, n_tokens, split_len)
+    /// A step of `n_tokens` after `pos`. It is part of a chunk of so many tokens that ends there, and
+    /// splits the context as that would, because sums of floats depend on the splits.
+    pub(super) fn step_in_chunk(
+        &self,
+        pos: usize,
+        n_tokens: usize,
+        (all, end): (usize, usize),
+    ) -> Step {
+        let least = self.max_prefill_splits;
+        let most = (self.few_splits / all.max(1)).clamp(least, (MAX_SPLITS as usize).max(least));
+        let min = if most > least { MIN_FEW_SPLIT } else { MIN_PREFILL_SPLIT };
+        Self::split_step(pos, n_tokens, split_len(end, min, most))
     }
 
     /// A step of one token or few. If they are at most [`State::few_at`], the context is split for

@@ -16,7 +16,7 @@ impl Engine {
     /// or more than [`Engine::chunk`].
     pub fn hidden_states(&self, ids: &[u32], pos: usize, blocks: usize) -> Result<Readback<f32>> {
         self.check_tap(ids, blocks.wrapping_sub(1))?;
-        let step = self.begin(ids, pos);
+        let step = self.begin(ids, pos, pos);
         let plan = self.layers(step.n_tokens).segments(0..blocks);
         let len = ids.len() * self.config.n_embd;
         Ok(self.gpu.run_and_read(&[&plan], &step, &self.state.x, len))
@@ -44,7 +44,7 @@ impl Engine {
             _ => Width::Chunk,
         };
         let last = self.block_as_far_as(width, block, site);
-        let step = self.begin(ids, pos);
+        let step = self.begin(ids, pos, pos);
         let before = self.layers(step.n_tokens).segments(0..block);
         let (values, n) = (self.values(site), ids.len() * site.width(&self.config));
         Ok(self.gpu.run_and_read(&[&before, &last], &step, values, n))

@@ -18,7 +18,7 @@ pub use buffer::{Buffer, Used};
 pub use device::{Flushed, Gpu, Link, MATRIX_MEMORY, Subgroups};
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant, strip};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
-pub use plan::{Bound, Extent, Plan, Recorder, Row, Step};
+pub use plan::{Bound, Extent, MAX_ROWS, Plan, Recorder, Row, Step};
 pub use readback::Readback;
 pub use tuning::{MAX_BATCH_STEPS, Tuning};
 pub use uploader::Uploader;

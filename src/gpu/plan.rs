@@ -33,12 +33,16 @@ pub struct Step {
     /// In a draft pass: how many tokens right before its own, in the buffer of ids, may still leave
     /// the sequence. They are drafts too, and the pass that checks them is still in flight.
     pub uncertain: u32,
-    /// A row for each token of a step of few tokens. With 14 rows a `Step` has 256 bytes. Every
-    /// card accepts this as the distance of dynamic offsets.
-    pub rows: [Row; 14],
+    /// A row for each token of a step of few tokens, or for each span of a step of several. With 14
+    /// rows a `Step` has 256 bytes. Every card accepts this as the distance of dynamic offsets.
+    pub rows: [Row; MAX_ROWS],
 }
 
-/// One token of a step of few.
+/// Rows of a step.
+pub const MAX_ROWS: usize = 14;
+
+/// One token of a step of few, or one span of a step of several. A row that is not used has no length
+/// of splits.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Row {
@@ -48,7 +52,7 @@ pub struct Row {
     pub first: u32,
     /// Positions in one split of its sequence.
     pub split_len: u32,
-    /// The index of its id.
+    /// The index of its id, or of the first of a span's ids.
     pub token: u32,
 }
 
@@ -61,6 +65,13 @@ impl Step {
             *row = Row { pos: pos + n, first, split_len, token: token + n };
         }
         self
+    }
+
+    /// The tokens of each span of a step of several.
+    fn spans(&self) -> impl Iterator<Item = u32> {
+        let rows = self.rows.iter().take_while(|row| row.split_len > 0);
+        let ends = rows.clone().skip(1).map(|row| row.token).chain([self.token + self.n_tokens]);
+        rows.zip(ends).map(|(row, end)| end - row.token)
     }
 }
 
@@ -75,6 +86,10 @@ pub enum Extent {
     Tokens(u32),
     /// One for each split of the context.
     Splits,
+    /// One for every so many tokens of the step's longest span.
+    LongestSpan(u32),
+    /// One for each split of the context of each span.
+    SplitsOfSpans,
 }
 
 impl Extent {
@@ -83,6 +98,8 @@ impl Extent {
             Self::Fixed(n) => n,
             Self::Tokens(per) => step.n_tokens.div_ceil(per),
             Self::Splits => step.n_splits,
+            Self::LongestSpan(per) => step.spans().max().unwrap_or(0).div_ceil(per),
+            Self::SplitsOfSpans => step.n_splits * step.spans().count() as u32,
         }
     }
 }
@@ -107,8 +124,8 @@ pub(super) struct Dispatch {
     bind_group: wgpu::BindGroup,
     /// Whether the bind group includes the step.
     stepped: bool,
-    /// Whether a pass of several spans runs it for each of them.
-    for_each_span: bool,
+    /// The way for several spans, if the tokens have to be of one sequence otherwise.
+    of_spans: Option<Way>,
     used: Vec<(Access, Used)>,
     pub(super) label: String,
 }
@@ -129,7 +146,11 @@ impl Dispatch {
     /// Encodes the dispatch for `step`, which is number `index` in the buffer of steps.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
         let instead = self.instead.iter().find(|instead| (instead.is_taken)(step));
-        let Way { pipeline, workgroups } = instead.map_or(&self.way, |instead| &instead.way);
+        self.encode_by(instead.map_or(&self.way, |instead| &instead.way), pass, step, index);
+    }
+
+    fn encode_by(&self, way: &Way, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
+        let Way { pipeline, workgroups } = way;
         let [x, y, z] = workgroups.map(|extent| extent.at(step));
         let offset = [(index * size_of::<Step>()) as u32];
         pass.set_pipeline(pipeline.get());
@@ -309,17 +330,18 @@ impl<'gpu> Recorder<'gpu> {
             instead: Vec::new(),
             bind_group,
             stepped,
-            for_each_span: false,
+            of_spans: None,
             used,
             label,
         });
     }
 
-    /// Makes a pass of several spans run the last dispatch for each of them, because its kernel takes
-    /// tokens that follow each other in one sequence.
-    pub fn for_each_span(&mut self) {
+    /// Gives the last dispatch, which is of `kernel` and takes tokens of one sequence, another way for a
+    /// pass of several spans. It is compiled on first use, because few pages ever need it.
+    pub fn of_spans(&mut self, kernel: &Kernel, consts: &[Const], workgroups: [Extent; 3]) {
+        let pipeline = self.gpu.pipeline(kernel, consts);
         if let Some(last) = self.open.last_mut() {
-            last.for_each_span = true;
+            last.of_spans = Some(Way { pipeline, workgroups });
         }
     }
 
@@ -347,18 +369,19 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    /// Runs plans of tokens of several sequences. The first step is that of all tokens; after it comes a
-    /// step for each span. They have been written to the buffer of steps, in this order.
+    /// Runs plans of tokens of several sequences. The first step is that of all tokens. After it come
+    /// steps whose rows are spans, as many of them as it takes. They have been written to the buffer of
+    /// steps, in this order.
     pub fn run_spans(&self, plans: &[Plan], steps: &[Step]) {
         let Some((all, spans)) = steps.split_first() else { return };
         let mut encoder = self.device.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
         for dispatch in plans.iter().flat_map(Plan::dispatches) {
-            if dispatch.for_each_span {
-                let spans = (1..).zip(spans);
-                spans.for_each(|(index, span)| dispatch.encode(&mut pass, span, index));
-            } else {
-                dispatch.encode(&mut pass, all, 0);
+            match &dispatch.of_spans {
+                None => dispatch.encode(&mut pass, all, 0),
+                Some(way) => (1..)
+                    .zip(spans)
+                    .for_each(|(index, step)| dispatch.encode_by(way, &mut pass, step, index)),
             }
         }
         drop(pass);

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use futures_channel::oneshot;
 use futures_util::FutureExt;
@@ -217,7 +218,7 @@ fn rows_of(spans: &[Span<'_>]) -> Vec<Row> {
 }
 
 impl<M: Model> Steps for Host<M> {
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, _begin: usize) -> Pending<Vec<Choice>> {
         let last = self.sequence(pos, ids).pop();
         let logits = self.logits(last.as_slice()).pop().unwrap_or_default();
         Pending::ready(vec![self.choose_after(self.slot.get(), &logits, ids, pos)])
@@ -363,12 +364,12 @@ impl<M: Model> Compute for Host<M> {
         slot.n_counted = prompt.len() + output.len();
     }
 
-    fn prefill(&self, ids: &[u32], pos: usize, _end: usize) -> Pending<()> {
+    fn prefill(&self, ids: &[u32], pos: usize, _chunk: Range<usize>) -> Pending<()> {
         self.sequence(pos, ids);
         Pending::ready(())
     }
 
-    fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>> {
+    fn prefill_and_read(&self, ids: &[u32], pos: usize, _begin: usize) -> Pending<Vec<f32>> {
         let last = self.sequence(pos, ids).pop();
         Pending::ready(self.logits(last.as_slice()).pop().unwrap_or_default())
     }

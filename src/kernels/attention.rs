@@ -1,3 +1,4 @@
+use super::step_rows::StepRows;
 use super::workgroups::WORKGROUP;
 use crate::compute::KvType;
 use crate::gpu::{Access, Binding, Buffer, Const, Extent, Kernel, Recorder};
@@ -114,18 +115,17 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/kv_values",
         "attention"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, 4, true),
+    example: || consts(&AttentionShape::EXAMPLE, 4, StepRows::Tokens),
 };
 
-fn consts(shape: &AttentionShape, heads: usize, rows: bool) -> Vec<Const> {
+fn consts(shape: &AttentionShape, heads: usize, rows: StepRows) -> Vec<Const> {
     let tile = tile(shape);
-    let own = [
-        Const::Bool("ROWS", rows),
+    let own = vec![
         Const::size("HEADS", heads),
         Const::size("TILE", tile),
         Const::size("WORKGROUP", heads * tile),
     ];
-    [shape.consts(), own.into()].concat()
+    [shape.consts(), rows.consts().into(), own].concat()
 }
 
 /// The positions that are computed at a time: as many as a head has pairs of values.
@@ -139,14 +139,16 @@ impl Recorder<'_> {
     pub fn attention(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials, rows: bool) {
         let KvCache { shape, keys, values } = cache;
         let heads = shape.heads_together(WORKGROUP as usize / tile(shape));
+        let workgroups =
+            [Extent::Fixed((shape.n_head / heads) as u32), Extent::Tokens(1), Extent::Splits];
         self.dispatch(
             &KERNEL,
-            &consts(shape, heads, rows),
+            &consts(shape, heads, StepRows::of_tokens(rows)),
             &[q, keys, values, &out.sums, &out.max_total],
-            [Extent::Fixed((shape.n_head / heads) as u32), Extent::Tokens(1), Extent::Splits],
+            workgroups,
         );
         if !rows {
-            self.for_each_span();
+            self.of_spans(&KERNEL, &consts(shape, heads, StepRows::Spans), workgroups);
         }
     }
 }

@@ -1,10 +1,11 @@
 use super::attention::BINDINGS;
 use super::attention::{AttentionShape, KvCache, Partials};
+use super::step_rows::StepRows;
 use crate::gpu::{Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 /// Rows of a tile, one for each head of each token.
-const ROWS: usize = 64;
+const TILE_ROWS: usize = 64;
 
 /// The most heads whose rows are in one tile.
 const MAX_HEADS: usize = 4;
@@ -21,12 +22,13 @@ pub(super) const KERNEL: Kernel = Kernel {
     bindings: BINDINGS,
     variants: one_variant!(
         "shared/step",
+        "shared/rows",
         "shared/kv_row",
         "shared/kv_values",
         "shared/cached_value",
         "attention_prefill"
     ),
-    example: || consts(&AttentionShape::EXAMPLE),
+    example: || consts(&AttentionShape::EXAMPLE, StepRows::None),
 };
 
 fn heads(shape: &AttentionShape) -> usize {
@@ -34,18 +36,18 @@ fn heads(shape: &AttentionShape) -> usize {
 }
 
 fn tokens(shape: &AttentionShape) -> usize {
-    ROWS / heads(shape)
+    TILE_ROWS / heads(shape)
 }
 
-fn consts(shape: &AttentionShape) -> Vec<Const> {
-    let own = [
+fn consts(shape: &AttentionShape, rows: StepRows) -> Vec<Const> {
+    let own = vec![
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::size("ROWS", ROWS),
+        Const::size("TILE_ROWS", TILE_ROWS),
         Const::size("HEADS", heads(shape)),
         Const::size("TOKENS", tokens(shape)),
         Const::size("MAX_V_QUADS", MAX_VALUES / 4),
     ];
-    [shape.consts(), own.into()].concat()
+    [shape.consts(), rows.consts().into(), own].concat()
 }
 
 impl Recorder<'_> {
@@ -54,16 +56,15 @@ impl Recorder<'_> {
     pub fn attention_prefill(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
         let KvCache { shape, keys, values } = cache;
         let parts = shape.head_dim.div_ceil(MAX_VALUES);
+        let heads = Extent::Fixed((shape.n_head / heads(shape) * parts) as u32);
+        let tokens = tokens(shape) as u32;
         self.dispatch(
             &KERNEL,
-            &consts(shape),
+            &consts(shape, StepRows::None),
             &[q, keys, values, &out.sums, &out.max_total],
-            [
-                Extent::Fixed((shape.n_head / heads(shape) * parts) as u32),
-                Extent::Tokens(tokens(shape) as u32),
-                Extent::Splits,
-            ],
+            [heads, Extent::Tokens(tokens), Extent::Splits],
         );
-        self.for_each_span();
+        let of_spans = [heads, Extent::LongestSpan(tokens), Extent::SplitsOfSpans];
+        self.of_spans(&KERNEL, &consts(shape, StepRows::Spans), of_spans);
     }
 }

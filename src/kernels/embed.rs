@@ -1,4 +1,5 @@
 use super::rows::{ShardRows, dense_consts, ranges, rows_of, shard_buffers, shard_consts};
+use super::step_rows::StepRows;
 use super::weight::{Dense, DenseType};
 use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Bound, Buffer, Const, Extent, Kernel, Recorder, Used};
@@ -29,12 +30,8 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn consts(rows: &ShardRows, ty: DenseType, scale: f32, has_rows: bool) -> Vec<Const> {
-    let own = vec![
-        Const::Bool("ROWS", has_rows),
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::F32("EMBEDDING_SCALE", scale),
-    ];
-    [dense_consts(rows, ty, 0), own].concat()
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP), Const::F32("EMBEDDING_SCALE", scale)];
+    [dense_consts(rows, ty, 0), StepRows::of_tokens(has_rows).consts().into(), own].concat()
 }
 
 impl Recorder<'_> {

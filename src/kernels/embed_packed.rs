@@ -1,5 +1,6 @@
 use super::packed::{Format, Packed};
 use super::rows::ShardRows;
+use super::step_rows::StepRows;
 use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
@@ -21,12 +22,9 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn consts(rows: &ShardRows, format: &Format, scale: f32, has_rows: bool) -> Vec<Const> {
-    let own = vec![
-        Const::Bool("ROWS", has_rows),
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::F32("EMBEDDING_SCALE", scale),
-    ];
-    [rows.consts(), format.consts(rows.k), own].concat()
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP), Const::F32("EMBEDDING_SCALE", scale)];
+    [rows.consts(), format.consts(rows.k), StepRows::of_tokens(has_rows).consts().into(), own]
+        .concat()
 }
 
 impl Recorder<'_> {

@@ -68,6 +68,7 @@ mod sample_sift;
 mod selection;
 mod split_f16;
 mod splits;
+mod step_rows;
 mod stream_of_last;
 mod take_logits;
 mod ternary_products;

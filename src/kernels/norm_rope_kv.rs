@@ -1,4 +1,5 @@
 use super::attention::{AttentionShape, KvCache};
+use super::step_rows::StepRows;
 use super::weight::Norm;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
@@ -29,13 +30,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/rotated_head",
         "norm_rope_kv"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, 1e-6, true),
+    example: || consts(&AttentionShape::EXAMPLE, 1e-6, StepRows::Tokens),
 };
 
-fn consts(shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
-    let own =
-        [Const::Bool("ROWS", rows), Const::U32("WORKGROUP", WORKGROUP), Const::F32("EPS", eps)];
-    [shape.consts(), own.into()].concat()
+fn consts(shape: &AttentionShape, eps: f32, rows: StepRows) -> Vec<Const> {
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP), Const::F32("EPS", eps)];
+    [shape.consts(), rows.consts().into(), own].concat()
 }
 
 impl Recorder<'_> {
@@ -52,14 +52,15 @@ impl Recorder<'_> {
     ) {
         let KvCache { shape, keys, values } = cache;
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
+        let workgroups = [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)];
         self.dispatch(
             &KERNEL,
-            &consts(shape, norms.eps, rows),
+            &consts(shape, norms.eps, StepRows::of_tokens(rows)),
             &[qkv, &norms.weight, rope_table, q, keys, values],
-            [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
+            workgroups,
         );
         if !rows {
-            self.for_each_span();
+            self.of_spans(&KERNEL, &consts(shape, norms.eps, StepRows::Spans), workgroups);
         }
     }
 }

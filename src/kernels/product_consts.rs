@@ -4,6 +4,7 @@ use super::attention::AttentionShape;
 use super::packed::{Packed, example_matrix, lanes_of, packed_consts, teams_consts};
 use super::rows::{RowGroups, ShardRows, norm_consts, ternary_consts};
 use super::splits::{MAX_SPLITS, splits_const};
+use super::step_rows::StepRows;
 use super::weight::Product;
 use crate::gpu::{Const, Subgroups, Tuning};
 
@@ -61,8 +62,8 @@ pub(super) fn norm_heads(
         each: EACH_OF_HEAD,
     };
     let product = packed_consts(rows, w, Product::Store, tuning.has_packed_dot());
-    let own = vec![Const::F32("EPS", eps), Const::Bool("ROWS", true)];
-    [product, groups.consts(), shape.consts(), own].concat()
+    let own = vec![Const::F32("EPS", eps)];
+    [product, groups.consts(), shape.consts(), StepRows::Tokens.consts().into(), own].concat()
 }
 
 /// Of the prologue `given`, before the epilogue `stream`.

@@ -1,5 +1,6 @@
 use super::attention::{AttentionShape, KvCache};
 use super::norm_rope_kv::WORKGROUP;
+use super::step_rows::StepRows;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
@@ -22,12 +23,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/store_head",
         "rope_kv"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, true),
+    example: || consts(&AttentionShape::EXAMPLE, StepRows::Tokens),
 };
 
-fn consts(shape: &AttentionShape, rows: bool) -> Vec<Const> {
-    let own = [Const::U32("WORKGROUP", WORKGROUP), Const::Bool("ROWS", rows)];
-    [shape.consts(), own.into()].concat()
+fn consts(shape: &AttentionShape, rows: StepRows) -> Vec<Const> {
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP)];
+    [shape.consts(), rows.consts().into(), own].concat()
 }
 
 impl Recorder<'_> {
@@ -44,14 +45,15 @@ impl Recorder<'_> {
     ) {
         let KvCache { shape, keys, values } = cache;
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
+        let workgroups = [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)];
         self.dispatch(
             &KERNEL,
-            &consts(shape, rows),
+            &consts(shape, StepRows::of_tokens(rows)),
             &[qkv, rope_table, q, keys, values],
-            [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
+            workgroups,
         );
         if !rows {
-            self.for_each_span();
+            self.of_spans(&KERNEL, &consts(shape, StepRows::Spans), workgroups);
         }
     }
 }

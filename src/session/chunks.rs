@@ -9,6 +9,7 @@
 //! computes a token, however fast the card is, and however much of the sequence was there before.
 
 use std::iter::successors;
+use std::ops::Range;
 
 use web_time::{Duration, Instant};
 
@@ -70,20 +71,22 @@ impl Chunks {
     }
 
     /// The next chunk of a sequence of `len` tokens. The tokens before `from` were in the cache,
-    /// and those up to `pos` were submitted. Gives the number of tokens, and where a chunk of a
-    /// fast card would end. On a slow card several chunks have the same such end, and all attend as
+    /// and those up to `pos` were submitted. Gives the number of tokens, and the positions of the chunk
+    /// that a fast card would compute. On a slow card several chunks are parts of it, and all attend as
     /// if they were one.
-    pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, usize) {
+    pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, Range<usize>) {
+        let from = if self.fixed { 0 } else { from };
+        let begin = pos - (pos - from) % self.max_tokens;
+        let all = begin..(begin + self.max_tokens).min(len);
+        let left = all.end - pos;
         if self.fixed {
-            let end = ((pos / self.max_tokens + 1) * self.max_tokens).min(len);
-            return (end - pos, end);
+            return (left, all);
         }
-        let end = (pos + self.max_tokens - (pos - from) % self.max_tokens).min(len);
-        match self.tokens().min(end - pos) {
+        match self.tokens().min(left) {
             // A single token would be left, which other kernels would compute. So the next chunk
             // gets two.
-            tokens if tokens > 1 && end - pos == tokens + 1 => (tokens - 1, end),
-            tokens => (tokens, end),
+            tokens if tokens > 1 && left == tokens + 1 => (tokens - 1, all),
+            tokens => (tokens, all),
         }
     }
 
@@ -117,8 +120,8 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Submits `ids`; the arguments are those of [`Compute::prefill`].
-    pub(super) fn submit(engine: &dyn Compute, ids: &[u32], pos: usize, end: usize) -> Self {
-        let done = engine.prefill(ids, pos, end);
+    pub(super) fn submit(engine: &dyn Compute, ids: &[u32], pos: usize, all: Range<usize>) -> Self {
+        let done = engine.prefill(ids, pos, all);
         Self { tokens: ids.len(), done, submitted: Instant::now() }
     }
 
@@ -163,11 +166,11 @@ mod tests {
         let mut chunks = Chunks::fixed(1024);
         assert_eq!(chunks.grid(), Some(128));
         chunks.took(128, Duration::from_secs(9));
-        assert_eq!(chunks.next(0, 0, 300), (128, 128));
-        assert_eq!(chunks.next(0, 256, 300), (44, 300));
-        assert_eq!(chunks.next(100, 100, 300), (28, 128));
-        assert_eq!(chunks.next(0, 128, 129), (1, 129));
-        assert_eq!(Chunks::fixed(64).next(0, 0, 300), (64, 64));
+        assert_eq!(chunks.next(0, 0, 300), (128, 0..128));
+        assert_eq!(chunks.next(0, 256, 300), (44, 256..300));
+        assert_eq!(chunks.next(100, 100, 300), (28, 0..128));
+        assert_eq!(chunks.next(0, 128, 129), (1, 128..129));
+        assert_eq!(Chunks::fixed(64).next(0, 0, 300), (64, 0..64));
         assert_eq!(Chunks::new(64).grid(), None);
     }
 

@@ -99,7 +99,7 @@ impl Fake {
 }
 
 impl Steps for Fake {
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, _begin: usize) -> Pending<Vec<Choice>> {
         self.called(Call::Prefill(ids.len()));
         for (pos, &id) in (pos..).zip(ids) {
             self.last.set(self.compute(id, pos));
@@ -177,7 +177,7 @@ impl<'a> Alone<'a> {
         let mut pace = Pace::new(Depth { max_batches: 6, max_batch_steps: 4 });
         pace.suppose(step);
         let mut in_flight = InFlight::default();
-        let first = model.prefill_and_sample(prompt, 0);
+        let first = model.prefill_and_sample(prompt, 0, 0);
         in_flight.push(Work::of_one(0, first, 1, true));
         Self {
             model,

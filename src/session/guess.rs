@@ -13,13 +13,16 @@ const STEPS: (usize, usize) = (4, 16);
 /// The fewest and the most tokens that are chosen with masks before the next try.
 const WAIT: (usize, usize) = (8, 256);
 
+/// A try that ends after fewer allowed tokens has lost more time by the steps in vain than it gained.
+const GAINS: usize = 16;
+
 /// How an answer with a constraint goes on.
 pub(super) struct Guess {
     /// The tokens that may follow, if the next token is chosen without a mask.
     allowed: Option<Mask>,
     /// Tokens that were chosen with masks since the last try, or since tokens were put in.
     held: usize,
-    /// How many of them come before the next try. Each try that fails doubles it.
+    /// How many of them come before the next try. Each try that loses time doubles it.
     wait: usize,
     /// Tokens of this try that were allowed.
     right: usize,
@@ -47,12 +50,12 @@ impl Guess {
         let mask = self.allowed.take()?;
         if mask.allows(id) {
             self.right += 1;
-            if self.right >= WAIT.0 {
-                self.wait = WAIT.0;
-            }
             return None;
         }
-        self.wait = (2 * self.wait).min(WAIT.1);
+        self.wait = match self.right >= GAINS {
+            true => WAIT.0,
+            false => (2 * self.wait).min(WAIT.1),
+        };
         self.end();
         Some(mask)
     }
@@ -67,9 +70,10 @@ impl Guess {
         self.allowed.as_ref()
     }
 
-    /// How many steps may be in flight without a mask; `None` if there is one.
+    /// How many steps may be in flight without a mask; `None` if there is one. They are in vain if a
+    /// token is forbidden, so they are fewer than the tokens that were allowed.
     pub(super) fn steps(&self) -> Option<usize> {
-        self.allowed.as_ref().map(|_| self.right.clamp(STEPS.0, STEPS.1))
+        self.allowed.as_ref().map(|_| (self.right / 2).clamp(STEPS.0, STEPS.1))
     }
 }
 
@@ -102,6 +106,15 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_is_soon_wrong_tries_ever_more_rarely() {
+        // Every try ends after four tokens that were allowed, before it has gained any time.
+        let (tried, failed) = tries(1000, 13);
+        assert!(failed <= 7 && tried <= 7 * 13, "{failed} of {tried}");
+        // Here each try gains time, so masks choose only the eight tokens after each wrong one.
+        assert_eq!(tries(1000, 50), (1000 - 8 * 20, 20));
+    }
+
+    #[test]
     fn more_steps_are_in_flight_the_longer_it_goes_well() {
         let mut guess = Guess::new();
         let mut steps = |n: usize| {
@@ -112,7 +125,7 @@ mod tests {
             guess.hold(Mask::of(8, [1]), true);
             guess.steps()
         };
-        assert_eq!([steps(7), steps(1), steps(8), steps(90)], [None, Some(4), Some(9), Some(16)]);
+        assert_eq!([steps(7), steps(1), steps(16), steps(90)], [None, Some(4), Some(8), Some(16)]);
     }
 
     #[test]

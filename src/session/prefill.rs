@@ -17,11 +17,11 @@ impl Session {
         let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
         let sequence = self.caches.running(id)?;
         self.engine.use_cache(sequence.first());
-        self.prefill(id).await?;
+        let begin = self.prefill(id).await?;
         let sequence = self.caches.running(id)?;
         let pos = std::mem::replace(&mut sequence.filled, ids.len());
         self.caches.release(id);
-        self.engine.prefill_and_read(&ids[pos..], pos).take().await
+        self.engine.prefill_and_read(&ids[pos..], pos, begin).take().await
     }
 
     /// Refuses a prompt that cannot be computed.
@@ -42,8 +42,8 @@ impl Session {
     }
 
     /// Computes a sequence after its filled tokens, except for the last chunk, because the step
-    /// that reads logits computes that one.
-    async fn prefill(&mut self, id: CacheId) -> Result<()> {
+    /// that reads logits computes that one. Gives where that chunk begins.
+    async fn prefill(&mut self, id: CacheId) -> Result<usize> {
         let sequence = self.caches.running(id)?;
         let (ids, filled) = (&sequence.tokens, &mut sequence.filled);
         prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await
@@ -57,29 +57,30 @@ impl Session {
         }
         self.engine.use_cache(sequence.first());
         let (ids, filled) = (&sequence.tokens[..len], &mut sequence.filled);
-        prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await?;
+        let begin = prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await?;
         let pos = std::mem::replace(filled, len);
-        Chunk::submit(&*self.engine, &ids[pos..], pos, len).take(&mut self.chunks).await
+        Chunk::submit(&*self.engine, &ids[pos..], pos, begin..len).take(&mut self.chunks).await
     }
 }
 
 /// Computes `ids` after the first `filled`, except for the last chunk. The next chunk is prepared
-/// while one is computed. `filled` counts the tokens that were submitted.
+/// while one is computed. `filled` counts the tokens that were submitted. Gives where the chunk begins
+/// whose last tokens are left.
 async fn prefill_chunks(
     engine: &dyn Compute,
     chunks: &mut Chunks,
     ids: &[u32],
     filled: &mut usize,
-) -> Result<()> {
+) -> Result<usize> {
     let (from, len) = (*filled, ids.len());
     let mut before = None;
     loop {
         let pos = *filled;
-        let (tokens, end) = chunks.next(from, pos, len);
+        let (tokens, all) = chunks.next(from, pos, len);
         if pos + tokens == len {
-            return Ok(());
+            return Ok(all.start);
         }
-        let chunk = Chunk::submit(engine, &ids[pos..pos + tokens], pos, end);
+        let chunk = Chunk::submit(engine, &ids[pos..pos + tokens], pos, all);
         *filled += tokens;
         if let Some(before) = before.replace(chunk) {
             before.take(chunks).await?;

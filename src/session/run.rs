@@ -51,7 +51,7 @@ impl Run<'_> {
                 // A pass behind the steps in flight was dropped. These still choose the last token.
                 _ if !*self.last_is_on_gpu && *self.awaited > 0 => return,
                 Some(&last) if !*self.last_is_on_gpu => {
-                    (self.model.prefill_and_sample(&[last], pos), 1)
+                    (self.model.prefill_and_sample(&[last], pos, pos), 1)
                 }
                 _ if in_flight.chooses() && !self.pace.has_room(batches, steps, n) => return,
                 _ => (self.model.decode_and_sample(pos, n), n),

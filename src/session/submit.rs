@@ -179,17 +179,17 @@ impl Session {
                     }
                     continue;
                 }
-                let (tokens, end) = self.chunks.next(one.from, pos, len);
+                let (tokens, all) = self.chunks.next(one.from, pos, len);
                 sequence.filled += tokens;
                 let ids = &sequence.tokens[pos..pos + tokens];
                 if pos + tokens == len {
                     count(&*self.engine, one, sequence);
-                    let tokens = self.engine.prefill_and_sample(ids, pos);
+                    let tokens = self.engine.prefill_and_sample(ids, pos, all.start);
                     running.in_flight.push(Work::of_one(one.serial, tokens, 1, true));
                     one.in_flight = 1;
                     one.decodes = true;
                 } else {
-                    let chunk = Chunk::submit(&*self.engine, ids, pos, end);
+                    let chunk = Chunk::submit(&*self.engine, ids, pos, all);
                     one.prompted = Some(chunk.submitted);
                     running.in_flight.push(Work::Chunk(chunk));
                     submitted = true;

@@ -15,7 +15,7 @@ const CACHES: [KvType; 3] = [KvType::F16, KvType::F32, KvType::Int8];
 
 fn logits(compute: &dyn Compute, first: usize, ids: &[u32]) -> Vec<f32> {
     compute.use_cache(first);
-    block_on(compute.prefill_and_read(ids, 0).take()).unwrap()
+    block_on(compute.prefill_and_read(ids, 0, 0).take()).unwrap()
 }
 
 #[test]
@@ -41,13 +41,13 @@ fn a_token_has_the_same_bits_however_it_is_computed() {
         let expected = logits(compute, 0, &ids);
         compute.use_cache(100);
         for (pos, id) in ids[..22].iter().enumerate() {
-            block_on(compute.prefill(&[*id], pos, 23).take()).unwrap();
+            block_on(compute.prefill(&[*id], pos, 0..23).take()).unwrap();
         }
-        let one_by_one = block_on(compute.prefill_and_read(&ids[22..], 22).take()).unwrap();
+        let one_by_one = block_on(compute.prefill_and_read(&ids[22..], 22, 22).take()).unwrap();
         assert!(one_by_one == expected, "{kv:?}: one by one");
         compute.use_cache(200);
-        block_on(compute.prefill(&ids[..9], 0, 23).take()).unwrap();
-        let in_chunks = block_on(compute.prefill_and_read(&ids[9..], 9).take()).unwrap();
+        block_on(compute.prefill(&ids[..9], 0, 0..23).take()).unwrap();
+        let in_chunks = block_on(compute.prefill_and_read(&ids[9..], 9, 0).take()).unwrap();
         assert!(in_chunks == expected, "{kv:?}: in chunks");
         // Copied, and read and written, to other positions.
         compute.copy_cache(200, 300, 22);
@@ -59,7 +59,7 @@ fn a_token_has_the_same_bits_however_it_is_computed() {
         }
         for first in [300, 400] {
             compute.use_cache(first);
-            let found = block_on(compute.prefill_and_read(&ids[22..], 22).take()).unwrap();
+            let found = block_on(compute.prefill_and_read(&ids[22..], 22, 22).take()).unwrap();
             assert!(found == expected, "{kv:?}: from the copy at {first}");
         }
     }
@@ -76,7 +76,7 @@ fn sequences_of_a_batch_do_not_depend_on_one_another() {
             compute.use_cache(seat.first);
             compute.use_slot(seat.slot);
             let ids = &noise(60)[10 * seat.slot..][..seat.pos];
-            block_on(compute.prefill(ids, 0, seat.pos).take()).unwrap();
+            block_on(compute.prefill(ids, 0, 0..seat.pos).take()).unwrap();
             compute.put_token(seat.slot, 40 + seat.slot as u32);
         }
     };

@@ -27,13 +27,13 @@ fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<Choic
         let rest = &ids[chosen.len()..];
         let draft = &rest[..rest.len().min(n).min(engine.few_at(pos))];
         let found = match draft {
-            [_] => block_on(engine.prefill_and_sample(draft, pos).take()),
+            [_] => block_on(engine.prefill_and_sample(draft, pos, pos).take()),
             _ => block_on(engine.decode_and_choose(draft, pos, &[]).take()),
         };
         pos += draft.len();
         chosen.extend(found.unwrap());
     }
-    let logits = block_on(engine.prefill_and_read(&[5], pos).take()).unwrap();
+    let logits = block_on(engine.prefill_and_read(&[5], pos, pos).take()).unwrap();
     (chosen, logits)
 }
 
@@ -56,8 +56,8 @@ fn a_draft_pass_equals_steps_of_one_token() {
             engine.count(&[], &[]);
             let filled = cached.min(engine.chunk()).min(64);
             for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
-                let (ids, end) = (&ids[pos..pos + filled], pos + filled);
-                block_on(engine.prefill(ids, pos, end).take()).unwrap();
+                let chunk = pos..pos + filled;
+                block_on(engine.prefill(&ids[chunk.clone()], pos, chunk).take()).unwrap();
             }
             let ids = &ids[cached..cached + n];
             let one_by_one = choices(&engine, ids, cached, 1);
@@ -91,7 +91,7 @@ fn check_batches(engine: &Engine) {
         // Only the last positions are filled. Those before are the same for both runs.
         let start = || {
             let last = START - 8;
-            block_on(engine.prefill_and_sample(&prompt[last..], last).take()).unwrap()
+            block_on(engine.prefill_and_sample(&prompt[last..], last, last).take()).unwrap()
         };
         let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3];
         let n = batches.iter().sum::<usize>();
@@ -130,7 +130,7 @@ fn a_draft_pass_of_other_families_equals_steps_of_one_token() {
         let engine = engine_of(&Setup::default().like_a_card().kv(kv), &bytes);
         engine.set_choosing(&Choosing::default());
         let ids: Vec<u32> = noise(40).into_iter().map(|id| id % 256).collect();
-        block_on(engine.prefill(&ids[..24], 0, 24).take()).unwrap();
+        block_on(engine.prefill(&ids[..24], 0, 0..24).take()).unwrap();
         let one_by_one = choices(&engine, &ids[24..], 24, 1);
         for n in [8, 3] {
             assert_eq!(choices(&engine, &ids[24..], 24, n), one_by_one, "{model}, {kv:?}, {n}");

@@ -43,12 +43,12 @@ fn a_step_chooses_among_the_tokens_of_its_mask() {
                 compute.set_choosing(&choosing);
                 compute.write_masks(0, std::slice::from_ref(&mask)).unwrap();
                 compute.count(&ids, &[]);
-                let mut logits = block_on(compute.prefill_and_read(&ids, 0).take()).unwrap();
+                let mut logits = block_on(compute.prefill_and_read(&ids, 0, 0).take()).unwrap();
                 bias.add_to(&mut logits);
                 sampling.penalize(&mut logits, &ids, &[]);
                 mask.apply_to(&mut logits);
                 let expected = sampling.choose(&logits, ids.len() as u32).unwrap();
-                let chosen = block_on(compute.prefill_and_sample(&ids, 0).take()).unwrap();
+                let chosen = block_on(compute.prefill_and_sample(&ids, 0, 0).take()).unwrap();
                 assert_eq!(
                     chosen[0].id,
                     expected,
@@ -59,9 +59,9 @@ fn a_step_chooses_among_the_tokens_of_its_mask() {
         }
         // Without a mask again, all tokens count.
         compute.set_choosing(&Choosing::default());
-        let logits = block_on(compute.prefill_and_read(&ids, 0).take()).unwrap();
+        let logits = block_on(compute.prefill_and_read(&ids, 0, 0).take()).unwrap();
         let best = Sampling::default().choose(&logits, 0).unwrap();
-        let chosen = block_on(compute.prefill_and_sample(&ids, 0).take()).unwrap();
+        let chosen = block_on(compute.prefill_and_sample(&ids, 0, 0).take()).unwrap();
         assert_eq!(chosen[0].id, best);
     }
 }
@@ -78,7 +78,7 @@ fn a_step_in_two_halves_chooses_the_same_token() {
                 compute.set_choosing(&Choosing { logprobs: Some(2), ..masked(sampling) });
                 compute.write_masks(0, &[mask(compute, 1)]).unwrap();
                 compute.count(&ids, &[]);
-                block_on(compute.prefill_and_sample(&ids, 0).take()).unwrap()
+                block_on(compute.prefill_and_sample(&ids, 0, 0).take()).unwrap()
             };
             let whole = (begin(), {
                 compute.write_masks(0, &[mask(compute, 2)]).unwrap();
@@ -114,7 +114,7 @@ fn check_batch(compute: &dyn Compute) {
         if choosing[slot].masked {
             compute.write_masks(slot, &[mask(compute, slot as u32)]).unwrap();
         }
-        block_on(compute.prefill_and_sample(&ids[slot..], 0).take()).unwrap();
+        block_on(compute.prefill_and_sample(&ids[slot..], 0, 0).take()).unwrap();
         Seat { slot, first: slot * 64, pos: ids.len() - slot }
     };
     let alone: Vec<_> = (0..4)
@@ -157,7 +157,7 @@ fn check_draft_pass(compute: &dyn Compute) {
         let steps: Vec<_> = (0..5)
             .flat_map(|pos| {
                 compute.write_masks(0, &masks[pos..pos + 1]).unwrap();
-                block_on(compute.prefill_and_sample(&ids[pos..pos + 1], pos).take()).unwrap()
+                block_on(compute.prefill_and_sample(&ids[pos..pos + 1], pos, pos).take()).unwrap()
             })
             .collect();
         compute.count(&[], &[]);

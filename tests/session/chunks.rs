@@ -14,11 +14,12 @@ fn logits(engine: &Engine, ids: &[u32], size: usize) -> Vec<f32> {
     let chunk = engine.chunk();
     let mut pos = 0;
     for cached in ids[..CACHED].chunks(chunk) {
-        block_on(engine.prefill(cached, pos, pos + cached.len()).take()).unwrap();
+        block_on(engine.prefill(cached, pos, pos..pos + cached.len()).take()).unwrap();
         pos += cached.len();
     }
     loop {
-        let end = (pos + chunk - (pos - CACHED) % chunk).min(ids.len());
+        let begin = pos - (pos - CACHED) % chunk;
+        let end = (begin + chunk).min(ids.len());
         let n = match end - pos {
             left if left <= size => left,
             // Leave no single token: other kernels would compute it.
@@ -26,9 +27,9 @@ fn logits(engine: &Engine, ids: &[u32], size: usize) -> Vec<f32> {
             _ => size,
         };
         if pos + n == ids.len() {
-            return block_on(engine.prefill_and_read(&ids[pos..], pos).take()).unwrap();
+            return block_on(engine.prefill_and_read(&ids[pos..], pos, begin).take()).unwrap();
         }
-        block_on(engine.prefill(&ids[pos..pos + n], pos, end).take()).unwrap();
+        block_on(engine.prefill(&ids[pos..pos + n], pos, begin..end).take()).unwrap();
         pos += n;
     }
 }

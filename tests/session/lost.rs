@@ -1,7 +1,7 @@
 //! A device that is lost at any point of the work: no call is left without an answer.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
 
 use futures_channel::oneshot;
@@ -105,8 +105,8 @@ struct Lost {
 }
 
 impl Steps for Lost {
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
-        self.losing.submit(self.compute.prefill_and_sample(ids, pos))
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, begin: usize) -> Pending<Vec<Choice>> {
+        self.losing.submit(self.compute.prefill_and_sample(ids, pos, begin))
     }
 
     fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>> {
@@ -211,12 +211,12 @@ impl Compute for Lost {
         self.compute.count(prompt, output);
     }
 
-    fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Pending<()> {
-        self.losing.submit(self.compute.prefill(ids, pos, end))
+    fn prefill(&self, ids: &[u32], pos: usize, chunk: Range<usize>) -> Pending<()> {
+        self.losing.submit(self.compute.prefill(ids, pos, chunk))
     }
 
-    fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>> {
-        self.losing.submit(self.compute.prefill_and_read(ids, pos))
+    fn prefill_and_read(&self, ids: &[u32], pos: usize, begin: usize) -> Pending<Vec<f32>> {
+        self.losing.submit(self.compute.prefill_and_read(ids, pos, begin))
     }
 
     fn put_token(&self, slot: usize, id: u32) {
