@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail and report this way")]
 
 mod calls;
+mod closing;
 mod matcher;
 mod patterns;
 mod schemas;
@@ -42,6 +43,14 @@ fn encode(text: &str) -> Vec<u32> {
         rest = &rest[len..];
     }
     ids
+}
+
+/// The bytes of a token of text.
+fn bytes(id: u32) -> Vec<u8> {
+    match u8::try_from(id) {
+        Ok(byte) => vec![byte],
+        Err(_) => JOINED[id as usize - 256].as_bytes().to_vec(),
+    }
 }
 
 fn schema(text: &str) -> Result<Grammar, Error> {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
-import { allowed, encode, made, MODEL, TRUE } from './grammars.mjs'
+import { allowed, encode, largeModel, made, MODEL, TRUE } from './grammars.mjs'
 
 const { portableOptions } = await import('../../pkg/page/format.js')
 const portableFormat = responseFormat => portableOptions({ responseFormat }).responseFormat
@@ -201,33 +201,40 @@ test('a module that cannot be started is an error of the package', async () => {
   await assert.rejects(made, error => error instanceof BitNetError && error.code === 'internal')
 })
 
+/** No format takes longer, whatever the vocabulary: the slowest takes a second on a busy machine. */
+const LONGEST = 20_000
+
 // The stack of a module is smaller than that of a program.
-test('absurd formats end with an answer or an error, and the module goes on', async () => {
-  const formats = await made()
-  let crashed = 0
-  formats.onCrash = () => { crashed += 1 }
-  const kinds = { s: 'json_schema', r: 'regex', l: 'lark' }
-  const folder = inRoot('tests/data/fuzz/format')
-  const names = readdirSync(folder)
-  assert.ok(names.length > 10)
-  for (const name of names) {
-    const text = readFileSync(`${folder}/${name}`, 'utf8')
-    try {
-      const { grammar, release } = formats.hold({ kind: kinds[text[0]], text: text.slice(1) })
-      const matcher = grammar.matcher('')
-      for (let n = 0; n < 8; n++) {
-        const follow = matcher.follow()
-        if (follow instanceof Uint32Array) matcher.take(allowed(follow).at(-1))
-        else if (!follow) break
+for (const [size, model] of [['small', MODEL], ['large', largeModel()]]) {
+  test(`absurd formats end soon with an answer or an error, and the module goes on, with a ${size} vocabulary`, async () => {
+    const formats = await made(model)
+    let crashed = 0
+    formats.onCrash = () => { crashed += 1 }
+    const kinds = { s: 'json_schema', r: 'regex', l: 'lark' }
+    const folder = inRoot('tests/data/fuzz/format')
+    const names = readdirSync(folder)
+    assert.ok(names.length > 10)
+    for (const name of names) {
+      const text = readFileSync(`${folder}/${name}`, 'utf8')
+      const start = performance.now()
+      try {
+        const { grammar, release } = formats.hold({ kind: kinds[text[0]], text: text.slice(1) })
+        const matcher = grammar.matcher('')
+        for (let n = 0; n < 8; n++) {
+          const follow = matcher.follow()
+          if (follow instanceof Uint32Array) matcher.take(allowed(follow).at(-1))
+          else if (!follow) break
+        }
+        matcher.free()
+        release()
+      } catch (error) {
+        assert.ok(error.code === 'bad-option' || error.name === 'bad-option', `${name}: ${error}`)
       }
-      matcher.free()
-      release()
-    } catch (error) {
-      assert.ok(error.code === 'bad-option' || error.name === 'bad-option', `${name}: ${error}`)
+      assert.equal(crashed, 0, name)
+      assert.ok(performance.now() - start < LONGEST, name)
     }
-    assert.equal(crashed, 0, name)
-  }
-})
+  })
+}
 
 test('JSON that has only begun is closed', () => {
   for (const [text, closed] of [

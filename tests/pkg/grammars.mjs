@@ -19,6 +19,32 @@ const PACKED = [
   0, ...bytesOf('true'), 1, ...bytesOf('<|end|>')
 ]
 export const MODEL = { vocabulary: () => Uint8Array.from(PACKED), encodeWithin: encode }
+
+/** A model with as many tokens as the largest vocabularies have: words, numbers, and pieces of JSON. */
+export const largeModel = () => {
+  const size = 128_256
+  const encoder = new TextEncoder()
+  const pieces = ['{"', '":', '","', '"}', '},{', '": "', '",\n', '\n\n', '...', '00', '日本', '\\n', '\\u', '    ']
+  let seed = 1
+  const below = n => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor(seed / 2 ** 32 * n)
+  }
+  const letter = () => 'etaoinshrdlucmfwypvbgkjqxz'[Math.min(below(26), below(26))]
+  const word = () => (below(2) ? ' ' : '') + Array.from({ length: 1 + below(9) }, letter).join('')
+  const texts = new Set(pieces)
+  while (texts.size < size - 257) texts.add(below(20) ? word() : String(below(100_000)))
+  const u32 = n => [...new Uint8Array(Uint32Array.of(n).buffer)]
+  const packed = [...u32(size), ...u32(1), ...u32(size - 1)]
+  for (let byte = 0; byte < 256; byte++) packed.push(0, 1, 0, byte)
+  for (const text of texts) {
+    const bytes = encoder.encode(text)
+    packed.push(0, bytes.length, 0, ...bytes)
+  }
+  packed.push(1, ...bytesOf('<|end|>'))
+  return { vocabulary: () => Uint8Array.from(packed), encodeWithin: text => Uint32Array.from(encoder.encode(text)) }
+}
+
 const MODULE = await WebAssembly.compile(readFileSync(inRoot('pkg/crate/grammar.wasm')))
 
 /** An instance of the module. */
