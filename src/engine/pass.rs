@@ -122,8 +122,9 @@ impl Engine {
         Step { token: at, ..self.state.rows_step(rows) }
     }
 
-    /// The step of all tokens of a pass, and then steps whose rows are the spans. If a span has fewer
-    /// splits of its context than others, its further ones see nothing, which changes no bit.
+    /// The step of all tokens of a pass, and then steps whose rows are the spans. Each splits its context
+    /// as a chunk of all these tokens would. If it has fewer splits than others, its further ones see
+    /// nothing, which changes no bit.
     fn steps_of_spans(&self, spans: &[Span<'_>], n_tokens: usize) -> Vec<Step> {
         let token = self.state.first_token() as u32;
         let all = Step { n_tokens: n_tokens as u32, token, ..Step::default() };

@@ -4,8 +4,8 @@ use super::kv_cache::Cache;
 use super::weights::Weights;
 use crate::compute::{EngineOptions, MAX_SPANS};
 use crate::error::{Error, Result};
-use crate::gpu::MAX_BATCH_STEPS;
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
+use crate::gpu::{MAX_BATCH_STEPS, MAX_ROWS};
 use crate::kernels::{
     ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, Likeliest, MAX_SPLITS,
     MIN_LANES, N_RECORDS, Partials, Penalties, Quantized, QuantizedGroups, Record, SHORT,
@@ -17,9 +17,12 @@ use crate::sampling::Mask;
 /// Positions of a prefill step's split are a multiple of this.
 const MIN_PREFILL_SPLIT: usize = 256;
 
-/// The same of a step of so few tokens that a card has too little to do with few splits. It is the
-/// number of positions that the kernel takes at a time.
+/// The same of a step of few tokens after a long context: a card would have too little to do with few
+/// splits. It is the number of positions that the kernel takes at a time.
 const MIN_FEW_SPLIT: usize = 64;
+
+/// A context is long if it has so many times the tokens of the step.
+const LONG: usize = 4;
 
 /// Tokens times splits that keep a large card busy.
 const BUSY: usize = 2048;
@@ -104,7 +107,8 @@ pub(super) struct State {
     max_splits: usize,
     /// The most splits of attention in a prefill step, but for one of few tokens.
     max_prefill_splits: usize,
-    /// The most splits of a prefill step of few tokens, times its tokens. 0: no more than of others.
+    /// The most splits of a prefill step of few tokens after a long context, times its tokens. 0: no more
+    /// than of others.
     few_splits: usize,
     /// The step, and the steps that are submitted with it.
     pub(super) step: Buffer<Step>,
@@ -272,7 +276,7 @@ impl State {
             max_prefill_splits,
             few_splits: if max_prefill_splits > 1 { BUSY.min(splits) } else { 0 },
             step: a
-                .buffer("step", (MAX_BATCH_STEPS * (1 + FEW)).max(1 + MAX_SPANS))
+                .buffer("step", (MAX_BATCH_STEPS * (1 + FEW)).max(1 + MAX_SPANS.div_ceil(MAX_ROWS)))
                 .using(Used::Fixed(size_of::<Step>() as u64)),
             tokens: tokens.using(Used::Tokens(4)),
             x: a.buffer("x", chunk * n_embd).using(rows(n_embd)),
@@ -344,9 +348,12 @@ impl State {
         n_tokens: usize,
         (all, end): (usize, usize),
     ) -> Step {
-        let least = self.max_prefill_splits;
-        let most = (self.few_splits / all.max(1)).clamp(least, (MAX_SPLITS as usize).max(least));
-        let min = if most > least { MIN_FEW_SPLIT } else { MIN_PREFILL_SPLIT };
+        let (min, most) = match self.few_splits / all.max(1) {
+            most if most > self.max_prefill_splits && end >= LONG * all => {
+                (MIN_FEW_SPLIT, most.min(MAX_SPLITS as usize))
+            }
+            _ => (MIN_PREFILL_SPLIT, self.max_prefill_splits),
+        };
         Self::split_step(pos, n_tokens, split_len(end, min, most))
     }
 

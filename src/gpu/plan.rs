@@ -3,6 +3,7 @@
 //! In a browser each wgpu call crosses from wasm to JavaScript. The bind groups are made once, when
 //! the model is loaded. So only three calls are left for each dispatch and token.
 
+use std::cell::OnceCell;
 use std::num::NonZero;
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,8 +28,8 @@ pub struct Step {
     pub first: u32,
     /// The index of the first token's id.
     pub token: u32,
-    /// The row of its first token in the buffers with a row for each token. It is 0, but for a span of
-    /// a pass, and where a token of a batch is chosen.
+    /// The row of its first token in the buffers with a row for each token. It is 0, but for a step of
+    /// spans of a pass, and where a token of a batch is chosen.
     pub row: u32,
     /// In a draft pass: how many tokens right before its own, in the buffer of ids, may still leave
     /// the sequence. They are drafts too, and the pass that checks them is still in flight.
@@ -125,7 +126,7 @@ pub(super) struct Dispatch {
     /// Whether the bind group includes the step.
     stepped: bool,
     /// The way for several spans, if the tokens have to be of one sequence otherwise.
-    of_spans: Option<Way>,
+    of_spans: Option<OfSpans>,
     used: Vec<(Access, Used)>,
     pub(super) label: String,
 }
@@ -134,6 +135,15 @@ pub(super) struct Dispatch {
 struct Way {
     pipeline: Arc<Pipeline>,
     workgroups: [Extent; 3],
+}
+
+/// The way of a dispatch for several spans. Its pipeline is made on first use, because few pages ever
+/// need it.
+struct OfSpans {
+    kernel: &'static Kernel,
+    consts: Vec<Const>,
+    workgroups: [Extent; 3],
+    way: OnceCell<Way>,
 }
 
 /// Another way, and the test of the steps that take it.
@@ -337,11 +347,16 @@ impl<'gpu> Recorder<'gpu> {
     }
 
     /// Gives the last dispatch, which is of `kernel` and takes tokens of one sequence, another way for a
-    /// pass of several spans. It is compiled on first use, because few pages ever need it.
-    pub fn of_spans(&mut self, kernel: &Kernel, consts: &[Const], workgroups: [Extent; 3]) {
-        let pipeline = self.gpu.pipeline(kernel, consts);
+    /// pass of several spans.
+    pub fn of_spans(
+        &mut self,
+        kernel: &'static Kernel,
+        consts: Vec<Const>,
+        workgroups: [Extent; 3],
+    ) {
         if let Some(last) = self.open.last_mut() {
-            last.of_spans = Some(Way { pipeline, workgroups });
+            let way = OnceCell::new();
+            last.of_spans = Some(OfSpans { kernel, consts, workgroups, way });
         }
     }
 
@@ -379,9 +394,15 @@ impl Gpu {
         for dispatch in plans.iter().flat_map(Plan::dispatches) {
             match &dispatch.of_spans {
                 None => dispatch.encode(&mut pass, all, 0),
-                Some(way) => (1..)
-                    .zip(spans)
-                    .for_each(|(index, step)| dispatch.encode_by(way, &mut pass, step, index)),
+                Some(OfSpans { kernel, consts, workgroups, way }) => {
+                    let way = way.get_or_init(|| Way {
+                        pipeline: self.pipeline(kernel, consts),
+                        workgroups: *workgroups,
+                    });
+                    for (index, step) in (1..).zip(spans) {
+                        dispatch.encode_by(way, &mut pass, step, index);
+                    }
+                }
             }
         }
         drop(pass);

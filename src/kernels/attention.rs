@@ -148,7 +148,7 @@ impl Recorder<'_> {
             workgroups,
         );
         if !rows {
-            self.of_spans(&KERNEL, &consts(shape, heads, StepRows::Spans), workgroups);
+            self.of_spans(&KERNEL, consts(shape, heads, StepRows::Spans), workgroups);
         }
     }
 }

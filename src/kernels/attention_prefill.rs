@@ -28,7 +28,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/cached_value",
         "attention_prefill"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, StepRows::None),
+    example: || consts(&AttentionShape::EXAMPLE, StepRows::Spans),
 };
 
 fn heads(shape: &AttentionShape) -> usize {
@@ -65,6 +65,6 @@ impl Recorder<'_> {
             [heads, Extent::Tokens(tokens), Extent::Splits],
         );
         let of_spans = [heads, Extent::LongestSpan(tokens), Extent::SplitsOfSpans];
-        self.of_spans(&KERNEL, &consts(shape, StepRows::Spans), of_spans);
+        self.of_spans(&KERNEL, consts(shape, StepRows::Spans), of_spans);
     }
 }

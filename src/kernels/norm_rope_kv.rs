@@ -60,7 +60,7 @@ impl Recorder<'_> {
             workgroups,
         );
         if !rows {
-            self.of_spans(&KERNEL, &consts(shape, norms.eps, StepRows::Spans), workgroups);
+            self.of_spans(&KERNEL, consts(shape, norms.eps, StepRows::Spans), workgroups);
         }
     }
 }

@@ -53,7 +53,7 @@ impl Recorder<'_> {
             workgroups,
         );
         if !rows {
-            self.of_spans(&KERNEL, &consts(shape, StepRows::Spans), workgroups);
+            self.of_spans(&KERNEL, consts(shape, StepRows::Spans), workgroups);
         }
     }
 }

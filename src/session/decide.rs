@@ -246,7 +246,7 @@ impl Session {
         let sequence = self.caches.running(id)?;
         // The text alone stays in the cache.
         sequence.tokens.truncate(text);
-        (sequence.prompt, sequence.filled) = (text, sequence.filled.min(text));
+        (sequence.prompt, sequence.filled) = (text, self.chunks.start(sequence.filled.min(text)));
         let first = sequence.first();
         stats.reused_tokens += sequence.filled;
         stats.prompt_tokens += text;

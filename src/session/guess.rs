@@ -52,16 +52,16 @@ impl Guess {
             self.right += 1;
             return None;
         }
-        self.wait = match self.right >= GAINS {
-            true => WAIT.0,
-            false => (2 * self.wait).min(WAIT.1),
-        };
+        self.wait = (2 * self.wait).min(WAIT.1);
         self.end();
         Some(mask)
     }
 
     /// Ends a try, because tokens are put in.
     pub(super) fn end(&mut self) {
+        if self.right >= GAINS {
+            self.wait = WAIT.0;
+        }
         (self.held, self.right) = (0, 0);
     }
 
@@ -71,7 +71,7 @@ impl Guess {
     }
 
     /// How many steps may be in flight without a mask; `None` if there is one. They are in vain if a
-    /// token is forbidden, so they are fewer than the tokens that were allowed.
+    /// token is forbidden, so they are at most half of the tokens that were allowed, or a few.
     pub(super) fn steps(&self) -> Option<usize> {
         self.allowed.as_ref().map(|_| (self.right / 2).clamp(STEPS.0, STEPS.1))
     }
@@ -112,6 +112,23 @@ mod tests {
         assert!(failed <= 7 && tried <= 7 * 13, "{failed} of {tried}");
         // Here each try gains time, so masks choose only the eight tokens after each wrong one.
         assert_eq!(tries(1000, 50), (1000 - 8 * 20, 20));
+    }
+
+    #[test]
+    fn a_try_that_gained_time_is_soon_followed_by_another_however_it_ends() {
+        let mut guess = Guess::new();
+        let hold = |guess: &mut Guess| guess.hold(Mask::of(8, [1]), true).is_some();
+        for _ in 0..3 {
+            while hold(&mut guess) {}
+            assert!(guess.refuses(0).is_some());
+        }
+        while hold(&mut guess) {}
+        assert!(guess.refuses(1).is_none());
+        for _ in 1..GAINS {
+            assert!(!hold(&mut guess) && guess.refuses(1).is_none());
+        }
+        guess.end();
+        assert_eq!((0..100).take_while(|_| hold(&mut guess)).count(), WAIT.0);
     }
 
     #[test]

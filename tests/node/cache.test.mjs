@@ -110,6 +110,7 @@ const loading = (...urls) => `
   // A record that it did not fit comes last.
   let code
   for (let n = 0; n < 5 && (code ?? 'not-cached') === 'not-cached'; n++) {
+    await new Promise(resolve => setTimeout(resolve, 20))
     code = await BitNet.load(${JSON.stringify(urls.at(-1))}, { cache: 'only' }).then(model => (model.dispose(), 'stored'), error => error.code)
   }
   console.log(code, (await BitNet.cache.list()).filter(({ bytes }) => bytes > 0).map(({ url, complete }) => url + complete).join())`

@@ -55,7 +55,7 @@ test('a load whose thread dies fails, and so does one that is aborted; the next 
   })
   const failures = []
   await begun()
-  while (await stored() === 0) await new Promise(resolve => setTimeout(resolve, 20))
+  for (let n = 0; n < 500 && await stored() === 0; n++) await new Promise(resolve => setTimeout(resolve, 20))
   await made.at(-1).terminate()
   const stop = await begun()
   stop.abort(new Error('enough'))

@@ -126,6 +126,31 @@ fn a_pass_of_many_tokens_computes_what_prompts_compute() {
     }
 }
 
+/// On a card, spans after long contexts have several splits, and those of others see nothing there.
+#[test]
+fn spans_after_contexts_of_several_lengths_get_what_they_get_alone() {
+    let model = fs::read(path("tests/data/models/qwen3-q2_0.gguf")).unwrap();
+    let ids = noise(600);
+    let cached = [(0, 430), (450, 130), (600, 0)];
+    let found = [Setup::exact(), Setup::exact().like_a_card()].map(|setup| {
+        let session = setup.context(640).load(&model).unwrap();
+        let compute = session.compute();
+        for (first, n) in cached {
+            compute.use_cache(first);
+            for (pos, ids) in (0..).step_by(64).zip(ids[..n].chunks(64)) {
+                block_on(compute.prefill(ids, pos, pos..pos + ids.len()).take()).unwrap();
+            }
+        }
+        let spans =
+            cached.map(|(first, pos)| Span { first, pos, ids: &ids[pos..pos + 10], next: Some(7) });
+        let alone = spans.map(|span| scores(compute, &[span]).concat());
+        let together = scores(compute, &spans);
+        assert!(largest_difference(&alone.concat(), &together.concat()) < 2e-3);
+        together.concat()
+    });
+    assert!(largest_difference(&found[0], &found[1]) < 2e-3);
+}
+
 /// Texts of several lengths after a prefix that takes more than a chunk: each token has the
 /// log-probability of the logits after those before it.
 #[test]
