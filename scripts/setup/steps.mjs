@@ -10,7 +10,7 @@ import { begin, heading, Stop } from '../report.mjs'
 import { browser } from './browser.mjs'
 import { firefox } from './firefox.mjs'
 import { linker } from './linker.mjs'
-import { nodePackages, nodeVersion } from './node.mjs'
+import { newerNode, nodePackages, nodeVersion } from './node.mjs'
 import { rust, rustComponents } from './rust.mjs'
 import { vulkan } from './vulkan.mjs'
 import { wasmBindgen, wasmPack } from './wasm-tools.mjs'
@@ -19,7 +19,7 @@ import { wasmTarget } from './wasm-target.mjs'
 const FOR_RUST = [nodeVersion, linker, rust]
 /** The steps of an inner array run at the same time. */
 const FOR_BUILD = [...FOR_RUST, wasmTarget, [nodePackages, wasmPack, wasmBindgen]]
-const FOR_TESTS = [rustComponents, browser, firefox, vulkan]
+const FOR_TESTS = [newerNode, rustComponents, browser, firefox, vulkan]
 
 /** Makes `npm run build` work on this machine, with `tests` also `npm test`. */
 export const setUp = ({ tests = false } = {}) =>

@@ -14,6 +14,7 @@ import { buildDocs } from '../docs/build.mjs'
 import { inRoot } from '../paths.mjs'
 import { capture, nodeTool, npm, runHearing, runOpen, runQuietly } from '../process.mjs'
 import { findBrowser, swiftShader } from '../setup/browser.mjs'
+import { findNewerNode } from '../setup/node.mjs'
 import { llvmpipe } from '../setup/vulkan.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
 import { buildTests, runDocTests, runTests } from './rust.mjs'
@@ -29,11 +30,13 @@ const ON_GPU = ['kernels', 'engine']
 const BUNDLED = 'bundled'
 
 const nodeTests =
-  folder =>
+  (folder, node = () => process.execPath) =>
   ({ hear }) => {
     const names = readdirSync(inRoot('tests', folder)).filter(name => name.endsWith('.test.mjs'))
     const files = names.map(name => inRoot('tests', folder, name))
-    return runHearing(process.execPath, ['--test', '--test-reporter=spec', ...files], hear)
+    const program = node()
+    if (!program) return 'left out: no Node that is new enough'
+    return runHearing(program, ['--test', '--test-reporter=spec', ...files], hear)
   }
 
 /** Deno, Bun and Dawn are fetched only for a run of everything. */
@@ -173,6 +176,7 @@ export const checks = [
   { ...web, name: 'Package in Node', step: nodeTests('pkg') },
   { ...web, name: 'Node, on the CPU', step: nodeTests('node') },
   { ...web, name: 'Deno, Bun, and Node with a GPU', step: testOthers },
+  { ...web, name: 'AI SDK in Node 22', step: nodeTests('ai-sdk', findNewerNode) },
   { ...web, name: 'Types', step: checkTypes },
   { ...web, part: ['web', 'soak'], name: 'Demos', step: buildDemos },
   { ...web, name: 'Documentation', step: makeDocs },

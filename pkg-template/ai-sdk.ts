@@ -1,0 +1,29 @@
+// The entry `tritloom/ai-sdk`: models for the npm package `ai`.
+/** @ts-ignore: without the package `ai` the type of its messages is `any`. */
+import type { UIMessage } from 'ai'
+import { createTritloom } from './ai-sdk/provider.js'
+import type { TritloomDataParts } from './ai-sdk/types.js'
+import { runnable } from './cpu/probes.js'
+import { isBrowser } from './page/browser.js'
+
+export { createTritloom } from './ai-sdk/provider.js'
+export type { TritloomProvider } from './ai-sdk/provider.js'
+export { TritloomLanguageModel } from './ai-sdk/model.js'
+export type {
+  CalledTool, CallFinish, CallMetadata, CallOptions, CallRequest, CallTool, CallUsage, CallWarning, GenerateResult,
+  LoadedModel, PromptMessage, PromptPart, StreamPart, StreamResult, ToolOutput, TritloomAvailability, TritloomDataParts,
+  TritloomProviderOptions, TritloomSettings
+} from './ai-sdk/types.js'
+
+/** Messages of `useChat` with the data parts that the packages of `@browser-ai` have too. */
+export type TritloomUIMessage = UIMessage<never, TritloomDataParts>
+
+/** The provider of this package's models: `streamText({ model: tritloom(address), … })`. */
+export const tritloom = createTritloom()
+
+/**
+ * Whether this looks like a browser that can run models, told at once. `model.availability()` finds out for
+ * sure.
+ */
+export const doesBrowserSupportTritloom = (): boolean =>
+  isBrowser() && ('gpu' in navigator || runnable().length > 0)

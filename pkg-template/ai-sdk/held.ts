@@ -1,0 +1,122 @@
+// A model that is loaded when it is first needed, once for all calls.
+import type { LoadedModel, TritloomAvailability, TritloomSettings } from './types.js'
+import { absolute } from '../address.js'
+import { checkOptions, report } from '../check.js'
+import { BitNetError, fetched } from '../error.js'
+import type { Progress, Source } from '../types.js'
+
+/** The package without this entry. It is fetched when a model is asked about or loaded. */
+const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
+
+export const isLoaded = (source: Source | LoadedModel): source is LoadedModel =>
+  typeof (source as Partial<LoadedModel> | undefined)?.generate === 'function'
+
+/** A load that runs or has ended with a model. */
+interface Load {
+  model: Promise<LoadedModel>
+  stop: AbortController
+  isReady: boolean
+  /** Its last report. */
+  fraction: number
+  watchers: Set<(fraction: number) => void>
+}
+
+export class Held {
+  readonly source: Source | LoadedModel
+  readonly settings: TritloomSettings
+  #load: Load | undefined
+
+  /** Throws `bad-option` for settings that are no object, and for settings of a model that is loaded. */
+  constructor(source: Source | LoadedModel, settings: TritloomSettings) {
+    checkOptions(settings, isLoaded(source) ? [] : undefined)
+    this.source = source
+    this.settings = settings
+  }
+
+  get isReady(): boolean {
+    return isLoaded(this.source) || this.#load?.isReady === true
+  }
+
+  /** The model. A load that has failed is begun anew by the next call. */
+  load(): Promise<LoadedModel> {
+    return isLoaded(this.source) ? Promise.resolve(this.source) : this.#loading(this.source).model
+  }
+
+  /** The same. `onProgress` gets the share of the load from 0 to 1, and 1 last. */
+  async loadWithProgress(onProgress?: (fraction: number) => void): Promise<void> {
+    const watcher = (fraction: number) => report(onProgress, fraction)
+    const load = isLoaded(this.source) ? undefined : this.#loading(this.source)
+    if (load && !load.isReady) {
+      watcher(load.fraction)
+      load.watchers.add(watcher)
+    }
+    try {
+      await load?.model
+      if (load?.fraction !== 1) watcher(1)
+    } finally {
+      load?.watchers.delete(watcher)
+    }
+  }
+
+  #loading(source: Source): Load {
+    if (this.#load) return this.#load
+    const { signal, onProgress } = this.settings
+    const stop = new AbortController()
+    const watchers: Load['watchers'] = new Set()
+    const tell = (progress: Progress) => {
+      report(onProgress, progress)
+      // After the load, a model may still be stored.
+      if (load.isReady || progress.fraction <= load.fraction) return
+      load.fraction = progress.fraction
+      for (const watcher of watchers) watcher(progress.fraction)
+    }
+    const options = {
+      ...this.settings, signal: AbortSignal.any(signal ? [signal, stop.signal] : [stop.signal]), onProgress: tell
+    }
+    const load: Load = {
+      model: core().then(BitNet => BitNet.load(source, options)), stop, isReady: false, fraction: 0, watchers
+    }
+    this.#load = load
+    load.model.then(() => { load.isReady = true }, () => {
+      if (this.#load === load) this.#load = undefined
+    })
+    return load
+  }
+
+  /** Whether the model can be had. Rejects with `bad-option` for an address that is none. */
+  async availability(): Promise<TritloomAvailability> {
+    if (this.isReady) return 'available'
+    if (this.#load) return 'downloading'
+    const { backend = 'auto', cache = 'use' } = this.settings
+    const BitNet = await core()
+    const { available, backends } = await BitNet.availability()
+    if (!(backend === 'auto' ? available : backends[backend]?.available)) return 'unavailable'
+    const address = addressOf(this.source)
+    if (address === undefined) return 'available'
+    const models = cache === 'use' || cache === 'revalidate' || cache === 'only'
+      // If storage is blocked, nothing is stored.
+      ? await BitNet.cache.list().catch(() => [])
+      : []
+    if (models.some(({ url, complete }) => complete && url === address)) return 'available'
+    return cache === 'only' ? 'unavailable' : 'downloadable'
+  }
+
+  /** Frees the model, or ends its load. The next call loads it again, unless it is the caller's own. */
+  async dispose(): Promise<void> {
+    if (isLoaded(this.source)) return this.source.dispose?.()
+    const load = this.#load
+    this.#load = undefined
+    load?.stop.abort(new BitNetError('disposed', 'the model was disposed'))
+    const model = await load?.model.catch(() => undefined)
+    await model?.dispose?.()
+  }
+}
+
+/** The address under which a model is stored; `undefined` if nothing of it has to be downloaded. */
+function addressOf(source: Source | LoadedModel): string | undefined {
+  const url = source instanceof Request ? source.url : source
+  if (typeof url !== 'string' && !(url instanceof URL)) return undefined
+  const address = absolute('source', url)
+  address.hash = ''
+  return address.href
+}

@@ -1,0 +1,148 @@
+// A language model of the AI SDK.
+// For apps whose TypeScript library is older than `await using`:
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { Call } from './call.js'
+import { failureOf } from './errors.js'
+import type { Held } from './held.js'
+import type {
+  CallOptions, GenerateResult, StreamPart, StreamResult, TritloomAvailability
+} from './types.js'
+import { fetched } from '../error.js'
+import type { Generation } from '../generation.js'
+import { newId } from '../ids.js'
+import { unlessAborted } from '../page/abort.js'
+
+/** What answers calls. It is fetched by the first one. */
+const answering = () => fetched(() => import('./answer.js'))
+
+/** A call that has begun. */
+interface Begun {
+  call: Call
+  generation: Generation
+  /** Stops the model. */
+  leave(): void
+}
+
+/**
+ * A model for the functions of the npm package `ai`: its `LanguageModelV4`. It is loaded by its first call,
+ * or by `createSessionWithProgress`. Calls at once run as a batch.
+ *
+ * A failure is a `BitNetError` with its `code`. It also is the SDK's `APICallError`, whose `isRetryable` says
+ * whether the SDK tries again: it does after the loss of the GPU and after failures of the network. A call
+ * that is stopped rejects with its signal's reason.
+ */
+export class TritloomLanguageModel {
+  readonly specificationVersion = 'v4'
+  readonly provider = 'tritloom'
+  /** The address of the model, or its name if it has none. */
+  readonly modelId: string
+  /** None: a model here reads text alone. */
+  readonly supportedUrls: Record<string, RegExp[]> = {}
+  #held: Held
+
+  /** @internal */
+  constructor(modelId: string, held: Held) {
+    this.modelId = modelId
+    this.#held = held
+  }
+
+  /** Whether the model is loaded. */
+  get isModelInitialized(): boolean {
+    return this.#held.isReady
+  }
+
+  /** Whether the model can be had here. Rejects with `bad-option` for an address that is none. */
+  availability(): Promise<TritloomAvailability> {
+    return this.#held.availability()
+  }
+
+  /**
+   * Loads the model, and gives it back. `onProgress` gets the share of the load from 0 to 1, rising, and 1 at
+   * the end. Rejects as `BitNet.load` does. The next call then begins another load.
+   */
+  async createSessionWithProgress(onProgress?: (progress: number) => void): Promise<this> {
+    try {
+      await this.#held.loadWithProgress(onProgress)
+      return this
+    } catch (error) {
+      throw failureOf(error, this.modelId)
+    }
+  }
+
+  /** Answers a call as a whole. For `generateText`. */
+  async doGenerate(asked: CallOptions): Promise<GenerateResult> {
+    try {
+      const { partsOf, whole } = await answering()
+      const { call, generation } = await this.#begin(asked)
+      const answer = await whole(partsOf(generation, call, false))
+      return { ...answer, request: requestOf(call), response: this.#response(), warnings: call.warnings }
+    } catch (error) {
+      throw failureOf(error, this.modelId)
+    }
+  }
+
+  /**
+   * Answers a call in parts. For `streamText`. Resolves once the first token is there, so that a failure
+   * before it rejects, and may be tried again. A later one is a part.
+   */
+  async doStream(asked: CallOptions): Promise<StreamResult> {
+    try {
+      const { partsOf, failed } = await answering()
+      const { call, generation, leave } = await this.#begin(asked)
+      const parts = partsOf(generation, call, asked.includeRawChunks === true)
+      const first = await parts.next()
+      const { modelId } = this
+      const stream = new ReadableStream<StreamPart>({
+        start: controller => {
+          controller.enqueue({ type: 'stream-start', warnings: call.warnings })
+          controller.enqueue({ type: 'response-metadata', ...this.#response() })
+          if (!first.done) controller.enqueue(first.value)
+        },
+        async pull(controller) {
+          try {
+            const { done, value } = await parts.next()
+            if (!done) return controller.enqueue(value)
+          } catch (error) {
+            if (asked.abortSignal?.aborted) return controller.error(asked.abortSignal.reason)
+            controller.enqueue({ type: 'error', error: failureOf(error, modelId) })
+            controller.enqueue(failed)
+          }
+          controller.close()
+        },
+        cancel: leave
+      })
+      return { stream, request: requestOf(call) }
+    } catch (error) {
+      throw failureOf(error, this.modelId)
+    }
+  }
+
+  /** Frees the GPU's memory, and ends a load. The next call loads the model again. */
+  dispose(): Promise<void> {
+    return this.#held.dispose()
+  }
+
+  /** `dispose()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+
+  /** A call that is stopped while the model is loaded leaves the load to others. */
+  async #begin(asked: CallOptions): Promise<Begun> {
+    const { abortSignal } = asked
+    const [{ callOf }, model] = await unlessAborted(abortSignal, () => Promise.all([answering(), this.#held.load()]))
+    const call = callOf(asked, model.info)
+    const left = new AbortController()
+    const signal = AbortSignal.any(abortSignal ? [abortSignal, left.signal] : [left.signal])
+    const generation = model.generate(call.messages, { ...call.options, signal })
+    // Reading the tokens reports the same failure.
+    generation.stats.catch(() => {})
+    return { call, generation, leave: () => left.abort() }
+  }
+
+  #response() {
+    return { id: newId('tritloom-'), timestamp: new Date(), modelId: this.modelId }
+  }
+}
+
+const requestOf = ({ messages, options }: Call) => ({ body: { messages, ...options } })

@@ -1,0 +1,81 @@
+// Makes models by their addresses. Models with the same address and the same settings are loaded once.
+import { noSuchModel } from './errors.js'
+import { Held, isLoaded } from './held.js'
+import { TritloomLanguageModel } from './model.js'
+import type { LoadedModel, TritloomSettings } from './types.js'
+import { checkOptions } from '../check.js'
+import type { Source } from '../types.js'
+
+/** Makes models for the AI SDK. It can be registered as a provider with `createProviderRegistry`. */
+export interface TritloomProvider {
+  /**
+   * The model at an address, of other bytes, or one that is loaded already. Nothing is fetched until it is
+   * needed. Calls with one address and the same settings give models that share what they load.
+   *
+   * Throws `bad-option` for settings that are no object, and for settings of a loaded model.
+   */
+  (source: Source | LoadedModel, settings?: TritloomSettings): TritloomLanguageModel
+  readonly specificationVersion: 'v4'
+  /** The same. */
+  languageModel(source: Source | LoadedModel, settings?: TritloomSettings): TritloomLanguageModel
+  /** The same. */
+  chat(source: Source | LoadedModel, settings?: TritloomSettings): TritloomLanguageModel
+  /** Throws the SDK's `NoSuchModelError`: a model here writes text. */
+  embeddingModel(modelId: string): never
+  /** Throws the SDK's `NoSuchModelError`: a model here writes text. */
+  imageModel(modelId: string): never
+}
+
+/**
+ * Makes a provider with its own models. `defaults` are settings of all its models, which a model's own
+ * replace.
+ */
+export function createTritloom(defaults: TritloomSettings = {}): TritloomProvider {
+  checkOptions(defaults)
+  const byAddress = new Map<string, Held[]>()
+  const byObject = new WeakMap<object, Held[]>()
+  const knownOf = (source: Source | LoadedModel): Held[] => {
+    if (typeof source === 'string' || source instanceof URL) return entryOf(byAddress, String(source))
+    return entryOf<object>(byObject, source)
+  }
+  const model = (source: Source | LoadedModel, settings: TritloomSettings = {}) => {
+    checkOptions(settings)
+    const all = isLoaded(source) ? settings : { ...defaults, ...settings }
+    const known = knownOf(source)
+    const same = known.find(held => haveSame(held.settings, all))
+    const held = same ?? new Held(source, all)
+    if (!same) known.push(held)
+    return new TritloomLanguageModel(nameOf(source), held)
+  }
+  return Object.assign(model, {
+    specificationVersion: 'v4' as const,
+    languageModel: model,
+    chat: model,
+    embeddingModel: (modelId: string): never => { throw noSuchModel(modelId, 'embeddingModel') },
+    imageModel: (modelId: string): never => { throw noSuchModel(modelId, 'imageModel') }
+  })
+}
+
+/** The list at a key, which is new if there was none. */
+function entryOf<Key>(
+  map: { get(key: Key): Held[] | undefined, set(key: Key, list: Held[]): unknown }, key: Key
+): Held[] {
+  const list = map.get(key) ?? []
+  map.set(key, list)
+  return list
+}
+
+function haveSame(some: object, others: object): boolean {
+  const given = (settings: object) => Object.entries(settings).filter(([, value]) => value !== undefined)
+  const [one, other] = [given(some), new Map<string, unknown>(given(others))]
+  return one.length === other.size && one.every(([name, value]) => Object.is(other.get(name), value))
+}
+
+/** The name of a model in answers. */
+function nameOf(source: Source | LoadedModel): string {
+  const named = isLoaded(source) ? source.info.name : source
+  if (typeof named === 'string' && named !== '') return named
+  if (source instanceof URL) return source.href
+  if (source instanceof Request) return source.url
+  return source instanceof Blob && 'name' in source ? String(source.name) : 'tritloom'
+}

@@ -1,0 +1,156 @@
+// How models are loaded for the AI SDK: once, when they are needed. `BitNet.load` is replaced.
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import { generateText } from 'ai'
+import { load, modelOf } from './models.mjs'
+
+const { createTritloom, doesBrowserSupportTritloom } = await load('ai-sdk')
+const { BitNet } = await load('index')
+const { BitNetError } = await load('error')
+
+const real = { load: BitNet.load, availability: BitNet.availability, list: BitNet.cache.list }
+afterEach(() => {
+  Object.assign(BitNet, { load: real.load, availability: real.availability })
+  BitNet.cache.list = real.list
+})
+
+const URL_OF_MODEL = 'https://a.example/m.gguf'
+
+/** Replaces `BitNet.load`. `loads` has each load, which `loaded` ends. */
+const replaced = () => {
+  const loads = []
+  BitNet.load = (source, options) => new Promise((resolve, reject) => {
+    const model = { ...modelOf(['ok']), disposed: 0, async dispose() { this.disposed += 1 } }
+    options.signal.addEventListener('abort', () => reject(options.signal.reason))
+    loads.push({ source, options, model, loaded: () => resolve(model), fail: reject, tell: fraction => options.onProgress({ fraction }) })
+  })
+  return loads
+}
+
+/** Waits until so many loads have begun. */
+const begun = async (loads, count) => {
+  while (loads.length < count) await new Promise(setImmediate)
+  return loads[count - 1]
+}
+
+test('models with one address and the same settings are loaded once', async () => {
+  const loads = replaced()
+  const provider = createTritloom({ context: 64 })
+  const same = [provider(URL_OF_MODEL), provider(new URL(URL_OF_MODEL), { context: 64 }), provider(URL_OF_MODEL, { backend: undefined })]
+  const answers = same.map(model => generateText({ model, prompt: 'Hello' }))
+  const first = await begun(loads, 1)
+  assert.equal(await same[1].availability(), 'downloading')
+  first.loaded()
+  assert.deepEqual((await Promise.all(answers)).map(({ text }) => text), ['ok', 'ok', 'ok'])
+  assert.equal(await same[0].availability(), 'available')
+  assert.ok(same.every(({ isModelInitialized }) => isModelInitialized))
+  assert.equal(loads.length, 1)
+  assert.equal(first.options.context, 64)
+
+  const other = provider(URL_OF_MODEL, { context: 128 }).createSessionWithProgress()
+  const second = await begun(loads, 2)
+  assert.equal(second.options.context, 128)
+  second.loaded()
+  await other
+})
+
+test('progress rises from 0 to 1, also for those who come later', async () => {
+  const loads = replaced()
+  const own = []
+  const model = createTritloom()(URL_OF_MODEL, { onProgress: ({ fraction }) => own.push(fraction) })
+  const [seen, later] = [[], []]
+  const session = model.createSessionWithProgress(fraction => seen.push(fraction))
+  const { tell, loaded } = await begun(loads, 1)
+  for (const fraction of [0, 0.25, 0.25, 0.5]) tell(fraction)
+  const joined = model.createSessionWithProgress(fraction => later.push(fraction))
+  tell(0.75)
+  loaded()
+  assert.equal(await session, model)
+  await joined
+  // The model is still being stored.
+  tell(1)
+  assert.deepEqual(seen, [0, 0.25, 0.5, 0.75, 1])
+  assert.deepEqual(later, [0.5, 0.75, 1])
+  assert.deepEqual(own, [0, 0.25, 0.25, 0.5, 0.75, 1])
+  const ready = []
+  await model.createSessionWithProgress(fraction => ready.push(fraction))
+  assert.deepEqual(ready, [1])
+})
+
+test('a load that fails is begun anew by the next call', async () => {
+  const loads = replaced()
+  const model = createTritloom()(URL_OF_MODEL)
+  const first = generateText({ model, prompt: 'Hello', maxRetries: 0 })
+  ;(await begun(loads, 1)).fail(new BitNetError('bad-option', 'bad option `contxt`: no such option'))
+  await assert.rejects(first, { code: 'bad-option', isRetryable: false, url: URL_OF_MODEL })
+  const again = model.createSessionWithProgress()
+  ;(await begun(loads, 2)).fail(new BitNetError('network', 'gone'))
+  await assert.rejects(again, { code: 'network', isRetryable: true })
+  const third = generateText({ model, prompt: 'Hello' })
+  ;(await begun(loads, 3)).loaded()
+  assert.equal((await third).text, 'ok')
+})
+
+test('a call that is stopped leaves the load to others; the signal of the settings ends it', async () => {
+  const loads = replaced()
+  const [call, all] = [new AbortController(), new AbortController()]
+  const model = createTritloom()(URL_OF_MODEL, { signal: all.signal })
+  const stopped = generateText({ model, prompt: 'Hello', abortSignal: call.signal })
+  const other = generateText({ model, prompt: 'Hello' })
+  const { options } = await begun(loads, 1)
+  call.abort()
+  await assert.rejects(stopped, { name: 'AbortError' })
+  assert.equal(options.signal.aborted, false)
+  all.abort(new Error('left'))
+  await assert.rejects(other, { message: 'left' })
+})
+
+test('a model that was disposed is loaded again, and a load ends', async () => {
+  const loads = replaced()
+  const model = createTritloom()(URL_OF_MODEL)
+  const session = model.createSessionWithProgress()
+  await begun(loads, 1)
+  await model.dispose()
+  await assert.rejects(session, { code: 'disposed' })
+  await model.dispose()
+  const again = generateText({ model, prompt: 'Hello' })
+  const second = await begun(loads, 2)
+  second.loaded()
+  await again
+  await model[Symbol.asyncDispose]()
+  assert.equal(second.model.disposed, 1)
+  assert.equal(model.isModelInitialized, false)
+
+  const own = { ...modelOf(['ok']), disposed: 0, async dispose() { this.disposed += 1 } }
+  await createTritloom()(own).dispose()
+  assert.equal(own.disposed, 1)
+})
+
+test('availability: what runs here, and what is stored', async () => {
+  const of = async (source, settings, { available = true, stored = [], cpu = true } = {}) => {
+    const backends = { webgpu: { available: !cpu && available }, cpu: { available: cpu && available } }
+    BitNet.availability = async () => ({ available, backends })
+    BitNet.cache.list = async () => {
+      if (stored === 'blocked') throw new BitNetError('storage', 'blocked')
+      return stored
+    }
+    return createTritloom()(source, settings).availability()
+  }
+  const whole = [{ url: URL_OF_MODEL, complete: true }]
+  assert.equal(await of(URL_OF_MODEL), 'downloadable')
+  assert.equal(await of(`${URL_OF_MODEL}#part`, {}, { stored: whole }), 'available')
+  assert.equal(await of(URL_OF_MODEL, {}, { stored: [{ url: URL_OF_MODEL, complete: false }] }), 'downloadable')
+  assert.equal(await of(URL_OF_MODEL, {}, { stored: 'blocked' }), 'downloadable')
+  assert.equal(await of(URL_OF_MODEL, { cache: 'only' }), 'unavailable')
+  assert.equal(await of(URL_OF_MODEL, { cache: 'only' }, { stored: whole }), 'available')
+  assert.equal(await of(URL_OF_MODEL, { cache: 'refresh' }, { stored: whole }), 'downloadable')
+  assert.equal(await of(URL_OF_MODEL, {}, { stored: whole, available: false }), 'unavailable')
+  assert.equal(await of(URL_OF_MODEL, { backend: 'webgpu' }, { stored: whole }), 'unavailable')
+  assert.equal(await of(URL_OF_MODEL, { backend: 'cpu' }, { stored: whole }), 'available')
+  assert.equal(await of(new Blob([]), {}), 'available')
+  await assert.rejects(of('http://'), { code: 'bad-option' })
+})
+
+test('outside of a browser it says that none can run', () => {
+  assert.equal(doesBrowserSupportTritloom(), false)
+})
