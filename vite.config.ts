@@ -41,7 +41,11 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022',
     sourcemap: true,
+    // The AI SDK is one chunk of 700 kB.
+    chunkSizeWarningLimit: 800,
     rolldownOptions: {
+      // Packages for React say `use client`, which means nothing in a page.
+      onLog: (level, log, print) => log.code === 'MODULE_LEVEL_DIRECTIVE' || print(level, log),
       input: {
         home: resolve(www, 'index.html'),
         ...pages,

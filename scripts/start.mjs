@@ -39,6 +39,7 @@ await main(async () => {
   const [address] = [...server.resolvedUrls.local, ...server.resolvedUrls.network]
   heading(`  Chat: ${address}chat/   TL;DR: ${address}tldr/`)
   heading(`  A form from a text: ${address}form/   A page with tools: ${address}tools/`)
+  heading(`  A chat with React and the AI SDK: ${address}ai-chat/`)
   if (host)
     heading(
       '\nBrowsers offer WebGPU on localhost and over https only: for other machines, put https in front.'

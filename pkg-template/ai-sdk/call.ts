@@ -1,10 +1,10 @@
-// What a call of the AI SDK asks of a model.
+// Reads calls of the AI SDK.
 import { messagesOf } from './prompt.js'
 import type { CallOptions, CallTool, CallWarning, LoadedModel, TritloomProviderOptions } from './types.js'
 import { badOption, checkOptions } from '../check.js'
 import type { GenerateOptions, JsonSchema, Message, Tool, ToolChoice } from '../types.js'
 
-/** What the model is asked. */
+/** A call in the words of this package. */
 export interface Call {
   messages: Message[]
   options: GenerateOptions

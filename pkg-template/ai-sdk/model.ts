@@ -12,7 +12,7 @@ import type { Generation } from '../generation.js'
 import { newId } from '../ids.js'
 import { unlessAborted } from '../page/abort.js'
 
-/** What answers calls. It is fetched by the first one. */
+/** The code that answers calls. The first call fetches it. */
 const answering = () => fetched(() => import('./answer.js'))
 
 /** A call that has begun. */

@@ -11,7 +11,7 @@ const DENIED = 'The call was not allowed.'
 
 const ONLY_TEXT = 'the models read text alone'
 
-/** The messages of a prompt. What they do not use is in `warnings`. */
+/** The messages of a prompt. Parts that are not used are in `warnings`. */
 export function messagesOf(prompt: readonly PromptMessage[], warnings: CallWarning[]): Message[] {
   return prompt.flatMap((message, index) => {
     const at = `prompt[${index}]`
@@ -83,6 +83,6 @@ function outputText(output: ToolOutput, at: string): string {
   }
 }
 
-/** What a part asks for, as the SDK's own providers say it. */
+/** The feature that a part asks for, as the SDK's own providers name it. */
 const functionality = (part: { type: string, mediaType?: unknown }): string =>
   typeof part.mediaType === 'string' ? `${part.type} part of type ${part.mediaType}` : `${part.type} part`

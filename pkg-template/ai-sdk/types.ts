@@ -150,7 +150,7 @@ export type StreamPart =
   | { type: 'raw', rawValue: unknown }
   | { type: 'error', error: unknown }
 
-/** What a call asked the model, for logs. */
+/** The messages and the options with which the model was asked, for logs. */
 export interface CallRequest {
   body: unknown
 }

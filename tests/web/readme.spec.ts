@@ -2,6 +2,7 @@
 // names.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { giveAi } from './ai'
 import { expect, GOLDEN_MODEL, load, test } from './harness'
 import { giveOpenAI } from './openai'
 
@@ -24,7 +25,7 @@ const blocks = files.flatMap(blocksOf)
 
 /**
  * The code around a block: its own imports, a model, a chat, an address, and a function that shows
- * things.
+ * things. Models for the AI SDK are this one too.
  */
 const run = async ([code, url]: [code: string, url: string]) => {
   const { tritloom } = window
@@ -34,15 +35,20 @@ const run = async ([code, url]: [code: string, url: string]) => {
     for (const name of names.split(',')) if (!exported.has(name.trim())) throw new Error(`no such export: ${name}`)
     return ''
   }).replace(/^import OpenAI from 'openai'$/m, 'const OpenAI = window.openai.default')
+    .replace(/^import (\{.*\}) from '(ai|zod)'$/gm, 'const $1 = window.ai')
+    .replace(/^import (\{.*\}) from 'tritloom\/ai-sdk'$/m, 'const $1 = aiSdk')
   const BitNet = new Proxy(tritloom.BitNet, {
     get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
       effects.push(`load ${source}`)
       return window.load(typeof source === 'string' ? url : source as Blob, options)
     }
   })
+  const used: { dispose(): Promise<void> }[] = []
+  const aiSdk = { ...window.aiSdk, tritloom: () => used[used.push(window.aiSdk.tritloom(location.origin + url)) - 1] }
   const context = {
     ...tritloom,
     BitNet,
+    aiSdk,
     model: window.model,
     chat: window.model.createChat(),
     address: '/models/model.gguf',
@@ -52,6 +58,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
   const names = Object.keys(context).filter(name => !new RegExp(`^const (\\{[^}]*\\b)?${name}\\b`, 'm').test(body))
   const given = names.map(name => (context as Record<string, unknown>)[name])
   await new Function(...names, `return (async () => { ${body}\n })()`)(...given)
+  for (const model of used) await model.dispose()
   return effects
 }
 
@@ -59,6 +66,7 @@ for (const { file, line, code } of blocks) {
   test(`${file}, line ${line}`, { tag: '@quick' }, async ({ shared }) => {
     await load(shared, {}, GOLDEN_MODEL)
     if (code.includes(`from 'openai'`)) await giveOpenAI(shared)
+    if (code.includes(`from 'tritloom/ai-sdk'`)) await giveAi(shared)
     expect(await shared.evaluate(run, [code, GOLDEN_MODEL] as [string, string])).not.toEqual([])
   })
 }

@@ -1,0 +1,86 @@
+// The chat made with React and the AI SDK, driven as a person would.
+import type { Page } from '@playwright/test'
+import { expect, expectAccessible, SLOW, test as base, watchErrors, WHO } from './demos.ts'
+
+const field = (page: Page) => page.getByLabel('Your message')
+const answers = (page: Page) => page.getByRole('log').locator('.assistant')
+const sendButton = (page: Page) => page.getByRole('button', { name: 'Send' })
+
+async function ask(page: Page, text: string) {
+  await field(page).fill(text)
+  await field(page).press('Enter')
+}
+
+/** `demo` is a page that has loaded the model. The tests share it, one after the other. */
+const test = base.extend<{ demo: Page }, { visit: { page: Page, check: () => void } }>({
+  visit: [
+    async ({ browser }, use, { project }) => {
+      const page = await browser.newPage({ baseURL: project.use.baseURL })
+      const check = watchErrors(page)
+      await page.goto('/ai-chat/')
+      await expect(sendButton(page)).toBeVisible(SLOW)
+      await use({ page, check })
+      await page.close()
+    },
+    { scope: 'worker' }
+  ],
+  demo: async ({ visit: { page, check } }, use) => {
+    await use(page)
+    check()
+  }
+})
+
+test('answers as the words come, and again after that', { tag: '@quick' }, async ({ demo: page }) => {
+  await page.evaluate(() => {
+    const seen: string[] = []
+    Object.assign(window, { seen })
+    const log = document.querySelector('[role=log]')!
+    new MutationObserver(() => seen.push(log.textContent)).observe(log, { childList: true, subtree: true, characterData: true })
+  })
+  await ask(page, 'Who are you?')
+  await expect(answers(page)).toHaveText([WHO], SLOW)
+  await expect(sendButton(page)).toBeVisible()
+  const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen)
+  expect(new Set(seen).size).toBeGreaterThan(3)
+
+  await ask(page, 'Tell me a story.')
+  await expect(answers(page)).toHaveCount(2, SLOW)
+  await expect(sendButton(page)).toBeVisible(SLOW)
+  await expect(answers(page).nth(1)).not.toBeEmpty()
+})
+
+test('an answer that is stopped ends, and the next one comes', async ({ demo: page }) => {
+  const before = await answers(page).count()
+  await ask(page, 'Tell me a long story about a lighthouse.')
+  await expect(answers(page).nth(before)).not.toBeEmpty(SLOW)
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await expect(sendButton(page)).toBeVisible()
+  const said = await answers(page).nth(before).innerText()
+  await ask(page, 'Who are you?')
+  await expect(answers(page)).toHaveCount(before + 2, SLOW)
+  await expect(sendButton(page)).toBeVisible(SLOW)
+  await expect(answers(page).nth(before)).toHaveText(said)
+})
+
+test('a failure says what is wrong, and can be tried again', async ({ demo: page }) => {
+  await ask(page, 'the moon '.repeat(3000))
+  const alert = page.getByRole('alert')
+  await expect(alert).toContainText('No answer', SLOW)
+  await expect(alert).toContainText(/tokens/)
+  await expect(alert.getByRole('button', { name: 'Try again' })).toBeEnabled()
+})
+
+test('can be used without seeing or a mouse, on narrow and wide screens, light and dark', async ({ demo: page }) => {
+  await expectAccessible(page)
+})
+
+test('a model that cannot be loaded says why, and is loaded again', async ({ page }) => {
+  await page.route('**/models/*.gguf', route => route.fulfill({ status: 404 }))
+  await page.goto('/ai-chat/')
+  const alert = page.getByRole('alert')
+  await expect(alert).toContainText('The model could not be loaded', SLOW)
+  await expect(alert).toContainText('404')
+  await page.unroute('**/models/*.gguf')
+  await alert.getByRole('button', { name: 'Try again' }).click()
+  await expect(sendButton(page)).toBeVisible(SLOW)
+})
