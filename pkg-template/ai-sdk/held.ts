@@ -1,7 +1,7 @@
 // A model that is loaded when it is first needed, once for all calls.
 import type { LoadedModel, TritloomAvailability, TritloomSettings } from './types.js'
 import { absolute } from '../address.js'
-import { checkOptions, report } from '../check.js'
+import { badOption, checkCallback, checkOptions, checkSignal, report } from '../check.js'
 import { BitNetError, fetched } from '../error.js'
 import type { Progress, Source } from '../types.js'
 
@@ -10,6 +10,12 @@ const core = async () => (await fetched(() => import('../page/model.js'))).BitNe
 
 export const isLoaded = (source: Source | LoadedModel): source is LoadedModel =>
   typeof (source as Partial<LoadedModel> | undefined)?.generate === 'function'
+
+/** Refuses values that are neither an address nor an object. The load checks objects. */
+export function checkSource(source: unknown): void {
+  if (typeof source === 'string' || (typeof source === 'object' && source !== null)) return
+  throw badOption('source', 'must be an address, the bytes of a model, or a model')
+}
 
 /** A load that runs or has ended with a model. */
 interface Load {
@@ -26,9 +32,14 @@ export class Held {
   readonly settings: TritloomSettings
   #load: Load | undefined
 
-  /** Throws `bad-option` for settings that are no object, and for settings of a model that is loaded. */
+  /**
+   * Throws `bad-option` for settings that are no object, and for settings of a model that is loaded. Most settings
+   * are checked by the load.
+   */
   constructor(source: Source | LoadedModel, settings: TritloomSettings) {
     checkOptions(settings, isLoaded(source) ? [] : undefined)
+    checkSignal(settings.signal)
+    checkCallback('onProgress', settings.onProgress)
     this.source = source
     this.settings = settings
   }
@@ -44,6 +55,7 @@ export class Held {
 
   /** The same. `onProgress` gets the share of the load from 0 to 1, and 1 last. */
   async loadWithProgress(onProgress?: (fraction: number) => void): Promise<void> {
+    checkCallback('onProgress', onProgress)
     const watcher = (fraction: number) => report(onProgress, fraction)
     const load = isLoaded(this.source) ? undefined : this.#loading(this.source)
     if (load && !load.isReady) {

@@ -8,7 +8,6 @@ import type {
   CallOptions, GenerateResult, StreamPart, StreamResult, TritloomAvailability
 } from './types.js'
 import { fetched } from '../error.js'
-import type { Generation } from '../generation.js'
 import { newId } from '../ids.js'
 import { unlessAborted } from '../page/abort.js'
 
@@ -18,7 +17,8 @@ const answering = () => fetched(() => import('./answer.js'))
 /** A call that has begun. */
 interface Begun {
   call: Call
-  generation: Generation
+  parts: AsyncGenerator<StreamPart, void, undefined>
+  answer: Awaited<ReturnType<typeof answering>>
   /** Stops the model. */
   leave(): void
 }
@@ -72,10 +72,9 @@ export class TritloomLanguageModel {
   /** Answers a call as a whole. For `generateText`. */
   async doGenerate(asked: CallOptions): Promise<GenerateResult> {
     try {
-      const { partsOf, whole } = await answering()
-      const { call, generation } = await this.#begin(asked)
-      const answer = await whole(partsOf(generation, call, false))
-      return { ...answer, request: requestOf(call), response: this.#response(), warnings: call.warnings }
+      const { call, parts, answer } = await this.#begin(asked)
+      const whole = await answer.whole(parts)
+      return { ...whole, request: requestOf(call), response: this.#response(), warnings: call.warnings }
     } catch (error) {
       throw failureOf(error, this.modelId)
     }
@@ -87,9 +86,7 @@ export class TritloomLanguageModel {
    */
   async doStream(asked: CallOptions): Promise<StreamResult> {
     try {
-      const { partsOf, failed } = await answering()
-      const { call, generation, leave } = await this.#begin(asked)
-      const parts = partsOf(generation, call, asked.includeRawChunks === true)
+      const { call, parts, answer, leave } = await this.#begin(asked)
       const first = await parts.next()
       const { modelId } = this
       const stream = new ReadableStream<StreamPart>({
@@ -105,7 +102,7 @@ export class TritloomLanguageModel {
           } catch (error) {
             if (asked.abortSignal?.aborted) return controller.error(asked.abortSignal.reason)
             controller.enqueue({ type: 'error', error: failureOf(error, modelId) })
-            controller.enqueue(failed)
+            controller.enqueue(answer.failed)
           }
           controller.close()
         },
@@ -130,14 +127,15 @@ export class TritloomLanguageModel {
   /** A call that is stopped while the model is loaded leaves the load to others. */
   async #begin(asked: CallOptions): Promise<Begun> {
     const { abortSignal } = asked
-    const [{ callOf }, model] = await unlessAborted(abortSignal, () => Promise.all([answering(), this.#held.load()]))
-    const call = callOf(asked, model.info)
+    const [answer, model] = await unlessAborted(abortSignal, () => Promise.all([answering(), this.#held.load()]))
+    const call = answer.callOf(asked, model.info)
     const left = new AbortController()
     const signal = AbortSignal.any(abortSignal ? [abortSignal, left.signal] : [left.signal])
     const generation = model.generate(call.messages, { ...call.options, signal })
     // Reading the tokens reports the same failure.
     generation.stats.catch(() => {})
-    return { call, generation, leave: () => left.abort() }
+    const parts = answer.partsOf(generation, call, asked.includeRawChunks === true)
+    return { call, parts, answer, leave: () => left.abort() }
   }
 
   #response() {

@@ -1,6 +1,6 @@
 // Makes models by their addresses. Models with the same address and the same settings are loaded once.
 import { noSuchModel } from './errors.js'
-import { Held, isLoaded } from './held.js'
+import { checkSource, Held, isLoaded } from './held.js'
 import { TritloomLanguageModel } from './model.js'
 import type { LoadedModel, TritloomSettings } from './types.js'
 import { checkOptions } from '../check.js'
@@ -39,6 +39,7 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
     return entryOf<object>(byObject, source)
   }
   const model = (source: Source | LoadedModel, settings: TritloomSettings = {}) => {
+    checkSource(source)
     checkOptions(settings)
     const all = isLoaded(source) ? settings : { ...defaults, ...settings }
     const known = knownOf(source)

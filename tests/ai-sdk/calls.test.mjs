@@ -339,7 +339,10 @@ test('a provider gives models of its own, by any of the SDK\'s ways', async () =
   for (const kind of ['embeddingModel', 'imageModel']) {
     assert.throws(() => provider[kind]('m'), error => NoSuchModelError.isInstance(error) && error.modelType === kind)
   }
-  assert.throws(() => provider('m', 3), { code: 'bad-option' })
+  for (const settings of [3, null, [], { signal: 3 }, { onProgress: 3 }]) assert.throws(() => provider('m', settings), { code: 'bad-option' })
+  for (const source of [undefined, null, 3]) assert.throws(() => provider(source), { code: 'bad-option', message: /source/ })
+  assert.throws(() => createTritloom(3), { code: 'bad-option' })
+  await assert.rejects(provider(modelOf([])).createSessionWithProgress(3), { code: 'bad-option', message: /onProgress/ })
   assert.throws(() => provider(modelOf([]), { context: 64 }), { code: 'bad-option', message: /context/ })
 })
 

@@ -42,13 +42,21 @@ test('crate, package and changelog have one version', async () => {
 })
 
 test('every type that others refer to is exported, and so in the documentation', () => {
-  const index = readFileSync(join(PKG, 'index.d.ts'), 'utf8')
-  const exported = new Set(index.match(/\w+/g))
   const declaration = /^export (?:interface|type) (\w+)/gm
-  for (const file of ['types.d.ts', 'model-types.d.ts', 'openai/types.d.ts', 'openai/responses-types.d.ts']) {
-    const declared = readFileSync(join(PKG, file), 'utf8').matchAll(declaration)
-    const names = Array.from(declared, ([, name]) => name)
-    assert.ok(names.length > 5, file)
-    assert.deepEqual(names.filter(name => !exported.has(name)), [], `${file}: not in index.d.ts`)
+  const entries = { 'index.d.ts': ['types.d.ts', 'model-types.d.ts', 'openai/types.d.ts', 'openai/responses-types.d.ts'], 'ai-sdk.d.ts': ['ai-sdk/types.d.ts'] }
+  for (const [entry, files] of Object.entries(entries)) {
+    const exported = new Set(readFileSync(join(PKG, entry), 'utf8').match(/\w+/g))
+    for (const file of files) {
+      const declared = readFileSync(join(PKG, file), 'utf8').matchAll(declaration)
+      const names = Array.from(declared, ([, name]) => name)
+      assert.ok(names.length > 5, file)
+      assert.deepEqual(names.filter(name => !exported.has(name)), [], `${file}: not in ${entry}`)
+    }
   }
+})
+
+test('a page without the AI SDK fetches nothing of it', () => {
+  const names = readdirSync(PKG, { recursive: true }).filter(name => name.endsWith('.js') && !name.startsWith('ai-sdk'))
+  assert.ok(names.length > 50)
+  for (const name of names) assert.doesNotMatch(readFileSync(join(PKG, name), 'utf8'), /['"][./]*ai-sdk/, name)
 })

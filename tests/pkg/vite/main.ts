@@ -1,6 +1,7 @@
 // An app that knows the package from its README alone. It writes its results into the page.
 import { BitNet, BitNetError } from 'tritloom'
 import type { GenerateOptions, Stats } from 'tritloom'
+import { doesBrowserSupportTritloom, tritloom } from 'tritloom/ai-sdk'
 
 const parameters = new URLSearchParams(location.search)
 const url = parameters.get('model')!
@@ -20,6 +21,10 @@ try {
   const messages = [{ role: 'user' as const, content: 'Who are you?' }]
   const { choices } = await model.chat.completions.create({ messages, temperature: 0, max_tokens: 3 })
   const word = await model.generate('Who are you?', { responseFormat: { type: 'regex', pattern: /yes/ } }).text()
+  // The package `ai` is not installed here. It would do this.
+  const { content } = await tritloom(model).doGenerate({ prompt: [{ role: 'user', content: [{ type: 'text', text: 'Who are you?' }] }], temperature: 0, maxOutputTokens: 3 })
+  const said = content.map(part => 'text' in part ? part.text : '').join('')
+  if (!doesBrowserSupportTritloom() || said !== text) throw new Error(`the AI SDK would get ${said}`)
   await model.dispose()
   document.body.dataset.result = `${text} (${stats.completionTokens} tokens), ${choices[0]?.message.content}, ${word}`
 } catch (error) {
