@@ -76,7 +76,7 @@ function reasoning({ reasoning }: CallOptions, info: LoadedModel['info'], warnin
  */
 function say(asked: CallOptions, options: GenerateOptions, warnings: CallWarning[]): string | undefined {
   const { responseFormat: format, toolChoice = { type: 'auto' } } = asked
-  const schema = format?.type === 'json' ? format.schema as JsonSchema | undefined : undefined
+  const schema = format?.type === 'json' ? plain(format.schema) : undefined
   const tools = toolsOf(asked.tools ?? [], warnings)
   if (tools.length === 0 || toolChoice.type === 'none') {
     if (tools.length === 0 && (toolChoice.type === 'required' || toolChoice.type === 'tool')) {
@@ -112,9 +112,15 @@ function toolsOf(tools: readonly CallTool[], warnings: CallWarning[]): Tool[] {
   })
 }
 
+/**
+ * A schema as it stands. One of zod also has a hidden method that says it anew, without what the SDK has added
+ * since: `responseFormat` would ask that.
+ */
+const plain = (schema: unknown): JsonSchema | undefined =>
+  typeof schema === 'object' ? { ...schema } : schema as JsonSchema | undefined
+
 /** The schema of arguments. Without a type it is one of an object. */
-const asObject = (schema: unknown): JsonSchema =>
-  typeof schema === 'object' ? { type: 'object', ...schema } : { type: 'object' }
+const asObject = (schema: unknown): JsonSchema => ({ type: 'object', ...plain(schema) as object })
 
 const choiceOf = (choice: NonNullable<CallOptions['toolChoice']>): ToolChoice =>
   choice.type === 'tool' ? { name: choice.toolName } : choice.type

@@ -91,6 +91,8 @@ test('an answer in a format: the schema of zod is the model\'s, and the value is
   assert.deepEqual(whole.output, { name: 'Mia', legs: 4 })
   const { type, schema: { $schema, ...asked } } = model.asked[0].options.responseFormat
   assert.equal(type, 'json_schema')
+  // It would say the schema anew, in another form than the SDK's.
+  assert.equal(model.asked[0].options.responseFormat.schema['~standard'], undefined)
   assert.match($schema, /json-schema/)
   assert.deepEqual(asked, {
     type: 'object', required: ['name', 'legs'], additionalProperties: false,

@@ -51,8 +51,9 @@ test('an answer in a format, and with tools too', async ({ shared: page }) => {
     for await (const _ of streamed.partialOutputStream) partials += 1
     // With tools too, the model calls one: the other tool, or that of the answer.
     const lookup = ai.tool({ description: 'Looks up.', inputSchema: z.object({ word: z.enum(['sun', 'moon']) }), execute: async ({ word }) => word })
+    const kind = ai.Output.object({ schema: z.object({ kind: z.enum(['cat', 'dog']) }) })
     const both = await ai.generateText({
-      model, prompt: 'Who are you?', tools: { lookup }, output, temperature: 0, stopWhen: ai.isStepCount(1), maxOutputTokens: 80
+      model, prompt: 'Who are you?', tools: { lookup }, output: kind, temperature: 0, stopWhen: ai.isStepCount(1)
     })
     return { whole: whole.output, partials, streamed: await streamed.output, both: both.content }
   })
@@ -62,7 +63,7 @@ test('an answer in a format, and with tools too', async ({ shared: page }) => {
   }
   expect(found.partials).toBeGreaterThan(1)
   const [said] = found.both
-  if (said?.type === 'text') expect(Object.keys(JSON.parse(said.text))).toEqual(['legs', 'kind'])
+  if (said?.type === 'text') expect(Object.keys(JSON.parse(said.text))).toEqual(['kind'])
   else expect(said).toMatchObject({ type: 'tool-call', toolName: 'lookup' })
 })
 
@@ -89,7 +90,7 @@ test('an agent calls tools in several steps', async ({ shared: page }) => {
   expect(found.reasons.slice(0, 2)).toEqual(['tool-calls', 'tool-calls'])
   expect(found.reasons.length).toBe(3)
   expect(found.seen.length).toBeGreaterThanOrEqual(2)
-  expect(found.inputs).toBe(found.seen.map(word => JSON.stringify({ word })).join(''))
+  expect(found.inputs.replaceAll(' ', '')).toBe(found.seen.map(word => JSON.stringify({ word })).join(''))
   // A step computes only what is new in it.
   expect(found.cached[1]).toBeGreaterThan(found.cached[0]!)
 })
@@ -141,6 +142,8 @@ test('a model is loaded by its address, once, with its progress; wrong settings 
     const other = aiSdk.tritloom(address, settings)
     const { text } = await ai.generateText({ model: other, prompt: prompt!, temperature: 0 })
     const after = await other.availability()
+    // A model that is let go before it is stored is not whole.
+    while (!(await window.tritloom.BitNet.cache.list()).some(({ complete }) => complete)) await new Promise(done => setTimeout(done, 20))
     await model.dispose()
     const fresh = aiSdk.createTritloom()(address, { backend: 'cpu', cache: 'only' })
     const stored = await fresh.availability()
