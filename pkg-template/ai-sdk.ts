@@ -22,8 +22,8 @@ export type TritloomUIMessage = UIMessage<never, TritloomDataParts>
 export const tritloom = createTritloom()
 
 /**
- * Whether this looks like a browser that can run models, told at once. `model.availability()` finds out for
- * sure.
+ * Whether this looks like a browser that can run models, told at once; in Node, Deno and Bun too.
+ * `model.availability()` finds out for sure.
  */
 export const doesBrowserSupportTritloom = (): boolean =>
-  isBrowser() && ('gpu' in navigator || runnable().length > 0)
+  isBrowser() && (globalThis.navigator?.gpu !== undefined || runnable().length > 0)

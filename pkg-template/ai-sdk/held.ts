@@ -130,5 +130,5 @@ function addressOf(source: Source | LoadedModel): string | undefined {
   if (typeof url !== 'string' && !(url instanceof URL)) return undefined
   const address = absolute('source', url)
   address.hash = ''
-  return address.href
+  return /^https?:$/.test(address.protocol) ? address.href : undefined
 }

@@ -1,5 +1,5 @@
 // The npm package `ai` asks models that are made by hand: what it asks of them, and what it makes of their
-// answers. A real model answers it in tests/web/ai-sdk.spec.ts.
+// answers. Real models answer it in real.test.mjs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

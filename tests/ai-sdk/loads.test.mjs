@@ -147,7 +147,7 @@ test('availability: what runs here, and what is stored', async () => {
   assert.equal(await of(URL_OF_MODEL, {}, { stored: whole, available: false }), 'unavailable')
   assert.equal(await of(URL_OF_MODEL, { backend: 'webgpu' }, { stored: whole }), 'unavailable')
   assert.equal(await of(URL_OF_MODEL, { backend: 'cpu' }, { stored: whole }), 'available')
-  assert.equal(await of(new Blob([]), {}), 'available')
+  for (const source of [new Blob([]), 'data:,GGUF']) assert.equal(await of(source, {}), 'available')
   await assert.rejects(of('http://'), { code: 'bad-option' })
 })
 
