@@ -15,13 +15,15 @@ Object.assign(globalThis, {
 })
 
 const { script } = workerData as { script: string }
-// Messages wait until the script listens. The build adds comments that keep bundlers from following it.
-await import(script)
+// The build adds comments that keep bundlers from following it.
+const running = import(script)
+// Messages wait until the script listens. Deno loses those that come while nothing listens.
 port.on('message', data => {
   if (data === END) void finished().then(() => process.exit())
-  else events.dispatchEvent(new MessageEvent('message', { data }))
+  else void running.then(() => events.dispatchEvent(new MessageEvent('message', { data })))
 })
 port.on('messageerror', () => events.dispatchEvent(new MessageEvent('messageerror')))
+await running
 
 // An error that is caught nowhere ends the thread, and its maker hears of it. A promise does not end a worker.
 process.on('unhandledRejection', reason => {

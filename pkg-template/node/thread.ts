@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker as Thread } from 'node:worker_threads'
 import type { FromWorker, ToWorker } from '../protocol/messages.js'
-import { DAWN, END, isNode } from './gpu.js'
+import { DAWN, END } from './gpu.js'
 import { releaseAll } from './locks.js'
 import type { Progress } from '../types.js'
 
@@ -64,12 +64,11 @@ class NodeWorker extends EventTarget {
   terminate(): void {
     if (this.#isEnding) return
     this.#isEnding = true
-    const end = () => { void this.#thread.terminate() }
-    if (!isNode) return end()
-    // It may just begin to use Dawn, so it is asked to end by itself. Until then the program goes on.
+    // It may just begin to use Dawn, and Deno may crash too if a thread is ended that has just looked for a GPU. So it is
+    // asked to end by itself. Until then the program goes on.
     this.#thread.ref()
     this.#thread.postMessage(END)
-    setTimeout(end, PATIENCE).unref()
+    setTimeout(() => { void this.#thread.terminate() }, PATIENCE).unref()
   }
 
   #await(due: number | string): void {
