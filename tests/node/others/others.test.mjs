@@ -18,7 +18,7 @@ const { origin } = await server()
 const URL_OF_GOLDEN = `${origin}/tests/data/golden/golden.gguf`
 const TEXT = goldens.find(({ name }) => name === 'who').greedy_text
 const [deno, bun] = ['deno', 'bun'].map(name => join(MODULES, '.bin', name))
-/** A GPU that is a CPU. */
+/** A GPU that is a CPU, which compiles the kernels of five loads: that takes longer than ten seconds. */
 const icd = process.platform === 'linux' ? swiftShader() : null
 
 for (const [name, program, args, backend] of [
