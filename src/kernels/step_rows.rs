@@ -2,7 +2,7 @@
 
 use crate::gpu::Const;
 
-/// What the rows of a step are, see `shaders/shared/rows.wgsl`.
+/// The things for which a step has rows, see `shaders/shared/rows.wgsl`.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum StepRows {
     /// It has none: its tokens follow one another in one sequence.

@@ -20,11 +20,11 @@ const PACKED = [
 ]
 export const MODEL = { vocabulary: () => Uint8Array.from(PACKED), encodeWithin: encode }
 
-/** A model with as many tokens as the largest vocabularies have: words, numbers, and pieces of JSON. */
+/** A model with as many tokens as the largest vocabularies have: words, numbers, and parts of JSON. */
 export const largeModel = () => {
   const size = 128_256
   const encoder = new TextEncoder()
-  const pieces = ['{"', '":', '","', '"}', '},{', '": "', '",\n', '\n\n', '...', '00', '日本', '\\n', '\\u', '    ']
+  const ofJson = ['{"', '":', '","', '"}', '},{', '": "', '",\n', '\n\n', '...', '00', '日本', '\\n', '\\u', '    ']
   let seed = 1
   const below = n => {
     seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
@@ -32,7 +32,7 @@ export const largeModel = () => {
   }
   const letter = () => 'etaoinshrdlucmfwypvbgkjqxz'[Math.min(below(26), below(26))]
   const word = () => (below(2) ? ' ' : '') + Array.from({ length: 1 + below(9) }, letter).join('')
-  const texts = new Set(pieces)
+  const texts = new Set(ofJson)
   while (texts.size < size - 257) texts.add(below(20) ? word() : String(below(100_000)))
   const u32 = n => [...new Uint8Array(Uint32Array.of(n).buffer)]
   const packed = [...u32(size), ...u32(1), ...u32(size - 1)]
