@@ -1,0 +1,149 @@
+// How sessions of all interfaces are created, used and destroyed.
+import { browsers } from './browser.js'
+import { destroyed, exception, translated } from './errors.js'
+import { callbackOf, signalOf } from './idl.js'
+import { Reporter } from './monitor.js'
+import type { CreateMonitorCallback } from './monitor.js'
+import { primary } from './settings.js'
+import { sharedModel } from './shared-model.js'
+import type { Availability, SharedModel } from './shared-model.js'
+import type { BitNet } from '../page/model.js'
+
+/** An interface, and what the options of a session ask for. They have been checked. */
+export interface Wanted {
+  /** The interface's name. */
+  name: string
+  /** The interface's class. */
+  ours: unknown
+  /** The options as the page has given them, for the browser's own interface. */
+  options: object
+  /** Whether the package can do it at all. */
+  isSupported: boolean
+  /** The languages that the model has to know. */
+  languages: readonly string[]
+}
+
+/** A session's model, and what it shares with others. */
+export interface Held {
+  model: BitNet
+  shared: SharedModel
+}
+
+/** The answer of `availability()`. */
+export async function availabilityOf(wanted: Wanted): Promise<Availability> {
+  const shared = sharedModel()
+  try {
+    const found = shared.settings.prefer === 'browser'
+      ? await browsers(wanted.name, wanted.ours, wanted.options)
+      : undefined
+    if (found) return found.availability
+    return isPossible(wanted, shared) ? await shared.availability() : 'unavailable'
+  } catch (error) {
+    throw translated(error)
+  }
+}
+
+/**
+ * Creates a session: the browser's own, or what `make` gives. `given` has the options of all interfaces. Rejects with
+ * what the page's `monitor` throws, and with the reason of its `signal`.
+ */
+export async function created<T>(
+  wanted: Wanted, given: Record<string, unknown>, make: (held: Held, signal: AbortSignal | undefined) => T | Promise<T>
+): Promise<T> {
+  const signal = signalOf(given.signal)
+  const monitor = callbackOf<CreateMonitorCallback>(given.monitor, 'monitor')
+  signal?.throwIfAborted()
+  const shared = sharedModel()
+  if (shared.settings.prefer === 'browser') {
+    const found = await browsers(wanted.name, wanted.ours, wanted.options)
+    if (found) return found.native.create(wanted.options) as Promise<T>
+  }
+  const reporter = new Reporter(monitor, signal)
+  try {
+    if (!isPossible(wanted, shared)) {
+      throw exception('NotSupportedError', 'the model does not have the types or languages that the options ask for')
+    }
+    await task()
+    reporter.report(0)
+    const model = await shared.load(signal, reporter.report)
+    reporter.end()
+    // A listener may abort at the last event, too.
+    await task()
+    signal?.throwIfAborted()
+    const session = await make({ model, shared }, signal)
+    signal?.throwIfAborted()
+    return session
+  } catch (error) {
+    shared.notice(error)
+    throw signal?.aborted ? signal.reason : translated(error)
+  }
+}
+
+function isPossible({ isSupported, languages }: Wanted, { settings }: SharedModel): boolean {
+  const known = settings.languages
+  return isSupported && (!known || languages.every(tag => known.includes(primary(tag))))
+}
+
+/** Resolves after everything that waits in the page's queue now. */
+export const task = (): Promise<void> => new Promise(resolve => setTimeout(resolve))
+
+/** The life of a session. It ends by `destroy()`, or by the signal with which it was created. */
+export class Life {
+  readonly held: Held
+  #end = new AbortController()
+  #leave: () => void
+
+  constructor(held: Held, signal: AbortSignal | undefined) {
+    this.held = held
+    this.#leave = held.shared.join()
+    signal?.addEventListener('abort', () => this.end(signal.reason), { once: true })
+  }
+
+  /** Ends all calls that run, and those to come, with `reason`. */
+  end(reason: unknown = destroyed()): void {
+    this.#end.abort(reason)
+    this.#leave()
+  }
+
+  /** Aborts when the session ends or the page's signal does. Throws the reason if that has happened. */
+  signal(value: unknown): AbortSignal {
+    const given = signalOf(value)
+    const signal = given ? AbortSignal.any([this.#end.signal, given]) : this.#end.signal
+    signal.throwIfAborted()
+    return signal
+  }
+
+  /** The result of a call, or the exception for its error; the signal's reason if that aborts first. */
+  async run<T>(signal: AbortSignal, job: () => Promise<T>): Promise<T> {
+    try {
+      const result = await job()
+      signal.throwIfAborted()
+      return result
+    } catch (error) {
+      this.held.shared.notice(error)
+      throw signal.aborted ? signal.reason : translated(error)
+    }
+  }
+
+  /**
+   * A stream of what `job` passes on. The job begins at once. Cancelling the stream stops it.
+   */
+  stream<T>(signal: AbortSignal, job: (signal: AbortSignal, onChunk: (chunk: T) => void) => Promise<unknown>): ReadableStream<T> {
+    const stop = new AbortController()
+    const both = AbortSignal.any([signal, stop.signal])
+    return new ReadableStream<T>({
+      start: controller => {
+        const onChunk = (chunk: T) => {
+          if (!both.aborted) controller.enqueue(chunk)
+        }
+        // An aborted job may take a while to end: the stream does not wait for that.
+        const onAbort = () => controller.error(signal.reason)
+        signal.addEventListener('abort', onAbort, { once: true })
+        this.run(both, () => job(both, onChunk))
+          .then(() => controller.close(), error => controller.error(error))
+          .finally(() => signal.removeEventListener('abort', onAbort))
+      },
+      cancel: reason => stop.abort(reason)
+    })
+  }
+}

@@ -1,0 +1,64 @@
+// The drafts' exceptions.
+import type { ErrorCode } from '../types.js'
+
+/** The exception of a model's input that is too long. Browsers that know it have a class for it. */
+export interface QuotaExceeded extends DOMException {
+  /** The tokens of the input. */
+  readonly requested: number
+  /** The most tokens that there is room for. */
+  readonly quota: number
+}
+
+interface QuotaExceededClass {
+  new (message: string, options: { requested: number, quota: number }): QuotaExceeded
+}
+
+class Exceeded extends DOMException implements QuotaExceeded {
+  readonly requested: number
+  readonly quota: number
+
+  constructor(message: string, { requested, quota }: { requested: number, quota: number }) {
+    super(message, 'QuotaExceededError')
+    this.requested = requested
+    this.quota = quota
+  }
+}
+
+/** The browser's own class, or one that does the same. */
+export const QuotaExceededError: QuotaExceededClass =
+  (globalThis as { QuotaExceededError?: QuotaExceededClass }).QuotaExceededError ?? Exceeded
+
+export const exception = (name: string, message: string): DOMException => new DOMException(message, name)
+
+/** The exception of every call after `destroy()`, and of those that run then. */
+export const destroyed = (): DOMException => exception('InvalidStateError', 'this was destroyed')
+
+/** The names of exceptions for the package's codes. All others are an `OperationError`. */
+const NAMES: Partial<Record<ErrorCode, string>> = {
+  'no-webgpu': 'NotSupportedError',
+  'no-adapter': 'NotSupportedError',
+  'missing-feature': 'NotSupportedError',
+  'bad-gguf': 'NotSupportedError',
+  'unsupported-model': 'NotSupportedError',
+  'missing-tensor': 'NotSupportedError',
+  'tensor-shape': 'NotSupportedError',
+  'bad-template': 'NotSupportedError',
+  'bad-option': 'NotSupportedError',
+  'http': 'NetworkError',
+  'network': 'NetworkError',
+  'io': 'NetworkError',
+  'not-cached': 'NetworkError',
+  'disposed': 'InvalidStateError'
+}
+
+/** The code of an error of the package, also of another copy of it; `undefined` for any other error. */
+export const codeOf = (error: unknown): ErrorCode | undefined =>
+  error instanceof Error && error.name === 'BitNetError' ? (error as Error & { code: ErrorCode }).code : undefined
+
+/** The exception for an error of the package, with that as its `cause`; any other error as it is. */
+export function translated(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === undefined) return error
+  const found = exception(NAMES[code] ?? 'OperationError', `${code}: ${(error as Error).message}`)
+  return Object.defineProperty(found, 'cause', { value: error })
+}

@@ -1,0 +1,387 @@
+// `LanguageModel`, as the Prompt API has it.
+import { constraintOf, told } from './constraint.js'
+import type { Constraint } from './constraint.js'
+import { availabilityOf, created, Life, task } from './creation.js'
+import type { Held, Wanted } from './creation.js'
+import { exception, QuotaExceededError } from './errors.js'
+import { Handler } from './events.js'
+import { readExpected } from './expected.js'
+import { dictionary, oneOf, sequence } from './idl.js'
+import { messagesOf } from './prompts.js'
+import type { Availability } from './shared-model.js'
+import { LanguageModelToolCall } from './tool-values.js'
+import { toolsOf } from './tools.js'
+import type { Tools } from './tools.js'
+import type {
+  LanguageModelAnswerContent, LanguageModelCreateCoreOptions, LanguageModelCreateOptions, LanguageModelMessageType,
+  LanguageModelPrompt, LanguageModelPromptOptions, LanguageModelSamplingMode, SignalOptions
+} from './types.js'
+import { unlessAborted } from '../page/abort.js'
+import type { GenerateOptions, Message, Token } from '../types.js'
+
+/** How the modes draw, from the strictest to the freest. */
+const SAMPLING: Record<LanguageModelSamplingMode, Pick<GenerateOptions, 'temperature' | 'topP'>> = {
+  'most-predictable': { temperature: 0 },
+  'predictable': { temperature: 0.3, topP: 0.9 },
+  'slightly-predictable': { temperature: 0.5, topP: 0.95 },
+  'balanced': { temperature: 0.7, topP: 0.95 },
+  'slightly-creative': { temperature: 0.85, topP: 0.95 },
+  'creative': { temperature: 1, topP: 0.95 },
+  'most-creative': { temperature: 1.2, topP: 0.98 }
+}
+const MODES = Object.keys(SAMPLING) as LanguageModelSamplingMode[]
+
+/** The types of content that sessions can take and give. */
+const INPUTS: readonly string[] = ['text', 'tool-call', 'tool-response']
+const OUTPUTS: readonly string[] = ['text', 'tool-call']
+
+/** The share of the context window that is made free for an answer, by evicting messages. */
+const ANSWER_SHARE = 1 / 4
+
+/** Options of a session that were read. */
+interface Read {
+  wanted: Wanted
+  mode: LanguageModelSamplingMode | undefined
+  inputs: ReadonlySet<LanguageModelMessageType>
+  tools: Tools | undefined
+}
+
+/** A prompt that was read. */
+interface Asked {
+  messages: Message[]
+  constraint: Constraint | undefined
+  signal: AbortSignal
+}
+
+/** The state with which a session begins. */
+interface Begun extends Omit<Read, 'wanted'> {
+  held: Held
+  messages: readonly Message[]
+  /** How many of the messages are never evicted. */
+  kept: number
+  usage: number
+}
+
+/** Only this module makes sessions. */
+const KEY = Symbol('LanguageModel')
+
+type Chunk = string | LanguageModelAnswerContent
+
+/**
+ * A conversation with the model that `configure` has named: the Prompt API's `LanguageModel`. Prompts of one session
+ * are answered in their order; sessions run side by side.
+ *
+ * Errors are the draft's: a `TypeError` for wrong arguments, else a `DOMException`, such as `NotSupportedError`,
+ * `QuotaExceededError` with `requested` and `quota` in tokens, or `InvalidStateError` after `destroy()`. An aborted call
+ * rejects with the signal's reason.
+ */
+export class LanguageModel extends EventTarget {
+  #life: Life
+  #read: Omit<Read, 'wanted'>
+  #messages: Message[]
+  #kept: number
+  #usage: number
+  /** Calls that have begun and not ended. */
+  #running = 0
+  /** The end of the last call. */
+  #last: Promise<unknown> = Promise.resolve()
+  #onContext = new Handler(this, 'contextoverflow')
+  #onQuota = new Handler(this, 'quotaoverflow')
+
+  /** @internal */
+  constructor(key: typeof KEY, begun: Begun, signal?: AbortSignal) {
+    if (key !== KEY) throw new TypeError('Illegal constructor')
+    super()
+    this.#life = new Life(begun.held, signal)
+    this.#read = { mode: begun.mode, inputs: begun.inputs, tools: begun.tools }
+    this.#messages = [...begun.messages]
+    this.#kept = begun.kept
+    this.#usage = begun.usage
+  }
+
+  /** Whether a session with these options can be had, now or after a download. */
+  static async availability(options: LanguageModelCreateCoreOptions = {}): Promise<Availability> {
+    return availabilityOf(readOptions(options).wanted)
+  }
+
+  /**
+   * Begins a session. The first one loads the model. Rejects with `NotSupportedError` if the model cannot run here or
+   * cannot do what the options ask for, `NotAllowedError` if it must not be downloaded, `NetworkError` if it cannot
+   * be, and `QuotaExceededError` if `initialPrompts` are too long.
+   */
+  static async create(options: LanguageModelCreateOptions = {}): Promise<LanguageModel> {
+    const { wanted, ...read } = readOptions(options)
+    const given = dictionary(options, 'options')
+    const initial = given.initialPrompts === undefined ? [] : sequence(given.initialPrompts, 'initialPrompts')
+    const messages = initial.length === 0 ? [] : messagesOf(initial, read.inputs, true)
+    if (messages.at(-1)?.prefix) throw exception('SyntaxError', '`initialPrompts` cannot begin an answer')
+    return created(wanted, given, async (held, signal) => {
+      const { model } = held
+      const { described } = read.tools ?? {}
+      // This also finds tools that the package does not support.
+      const usage = messages.length > 0 ? await model.countTokens(messages, described ? { tools: described } : {}) : 0
+      if (messages.length === 0 && described) {
+        await model.countTokens([{ role: 'user', content: '' }], { tools: described })
+      }
+      const quota = model.info.contextLength
+      if (usage > quota) throw tooLong(usage, quota)
+      await prewarm(held, messages, read.tools, signal)
+      return new LanguageModel(KEY, { ...read, held, messages, kept: messages.length, usage }, signal)
+    })
+  }
+
+  /**
+   * The answer to a prompt. It is a text; an array of texts and calls if the model has called tools that the page runs.
+   * With `prefix`, it is the rest of the answer.
+   */
+  prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<string | LanguageModelAnswerContent[]> {
+    return this.#call(() => this.#ask(input, options), asked => this.#answer(asked, () => {}))
+  }
+
+  /**
+   * The answer as it comes, in parts to be joined: texts, or content of `type` and `value` in a session with tools that
+   * the page runs. Throws for wrong arguments.
+   */
+  promptStreaming(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): ReadableStream<Chunk> {
+    const asked = this.#ask(input, options)
+    return this.#life.stream<Chunk>(asked.signal, (signal, onChunk) =>
+      this.#queued(signal, () => this.#answer({ ...asked, signal }, onChunk)))
+  }
+
+  /** Adds messages to the conversation, and lets the model read them in advance. */
+  append(input: LanguageModelPrompt, options: SignalOptions = {}): Promise<void> {
+    return this.#call(() => this.#ask(input, { signal: dictionary(options, 'options').signal }), async ({ messages, signal }) => {
+      const all = await this.#room(messages)
+      await prewarm(this.#life.held, all, this.#read.tools, signal)
+      await this.#keep(all, signal)
+    })
+  }
+
+  /** The tokens that a prompt takes, with the words that a model's template puts around it. */
+  async measureContextUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
+    const given = dictionary(options, 'options')
+    const constraint = constraintOf(given.responseConstraint, given.omitResponseConstraintInput)
+    const messages = messagesOf(input, this.#read.inputs, true)
+    const signal = this.#life.signal(given.signal)
+    return unlessAborted(signal, () => this.#life.run(signal, async () =>
+      this.#life.held.model.countTokens(await told(messages, constraint))))
+  }
+
+  /** The tokens of the conversation so far. */
+  get contextUsage(): number {
+    return this.#usage
+  }
+
+  /** The most tokens of a conversation. */
+  get contextWindow(): number {
+    return this.#life.held.model.info.contextLength
+  }
+
+  /** Called for each `contextoverflow`: the oldest messages were evicted. */
+  get oncontextoverflow() {
+    return this.#onContext.value
+  }
+
+  set oncontextoverflow(listener: ((event: Event) => unknown) | null) {
+    this.#onContext.value = listener
+  }
+
+  /** The older name of `measureContextUsage`. */
+  measureInputUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
+    return this.measureContextUsage(input, options)
+  }
+
+  /** The older name of `contextUsage`. */
+  get inputUsage(): number {
+    return this.contextUsage
+  }
+
+  /** The older name of `contextWindow`. */
+  get inputQuota(): number {
+    return this.contextWindow
+  }
+
+  /** The older name of `oncontextoverflow`, with an event of its own. */
+  get onquotaoverflow() {
+    return this.#onQuota.value
+  }
+
+  set onquotaoverflow(listener: ((event: Event) => unknown) | null) {
+    this.#onQuota.value = listener
+  }
+
+  get samplingMode(): LanguageModelSamplingMode {
+    return this.#read.mode ?? 'balanced'
+  }
+
+  /** A session with the same conversation, which goes on independently. Calls that run are not part of it. */
+  async clone(options: SignalOptions = {}): Promise<LanguageModel> {
+    const signal = this.#life.signal(dictionary(options, 'options').signal)
+    const begun = { ...this.#read, held: this.#life.held, messages: this.#messages, kept: this.#kept, usage: this.#usage }
+    await unlessAborted(signal, task)
+    return new LanguageModel(KEY, begun)
+  }
+
+  /** Ends the session: its calls reject with `InvalidStateError`, now and later. */
+  destroy(): void {
+    this.#life.end()
+  }
+
+  /** Reads the arguments of a call. */
+  #ask(input: unknown, options: unknown): Asked {
+    const given = dictionary(options, 'options')
+    const constraint = constraintOf(given.responseConstraint, given.omitResponseConstraintInput)
+    const signal = this.#life.signal(given.signal)
+    const isFirst = this.#messages.length === 0 && this.#running === 0
+    return { messages: messagesOf(input, this.#read.inputs, isFirst), constraint, signal }
+  }
+
+  /** Runs a call when those before it have ended. */
+  async #call<T>(read: () => Asked, job: (asked: Asked) => Promise<T>): Promise<T> {
+    const asked = read()
+    const { signal } = asked
+    return unlessAborted(signal, () => this.#life.run(signal, () => this.#queued(signal, () => job(asked))))
+  }
+
+  #queued<T>(signal: AbortSignal, job: () => Promise<T>): Promise<T> {
+    this.#running += 1
+    const result = this.#last.then(() => {
+      signal.throwIfAborted()
+      return job()
+    })
+    this.#last = result.catch(() => {}).then(() => { this.#running -= 1 })
+    return result
+  }
+
+  /** Answers a prompt, and passes on what comes. The conversation changes only if all goes well. */
+  async #answer({ messages: given, constraint, signal }: Asked, onChunk: (chunk: Chunk) => void): Promise<string | LanguageModelAnswerContent[]> {
+    const { model, shared } = this.#life.held
+    const messages = await told(given, constraint)
+    const all = await this.#room(messages)
+    const begun = all.at(-1)?.prefix ? all.at(-1)! : undefined
+    const { mode, tools } = this.#read
+    const options = {
+      ...SAMPLING.balanced,
+      ...(model.info.thinking && !begun && { thinking: false }),
+      ...shared.settings.answers,
+      ...(mode && SAMPLING[mode]),
+      signal
+    }
+    // A model that answers in a format, or goes on with an answer, calls nothing.
+    const usable = constraint || begun ? undefined : tools
+    const isOpen = tools !== undefined && !tools.runnable
+    let text = ''
+    const read = async (answer: { tokens(): AsyncIterable<Token> }) => {
+      for await (const { channel, text: part } of answer.tokens()) {
+        if (channel !== 'answer' || part === '') continue
+        text += part
+        onChunk(isOpen ? { type: 'text', value: part } : part)
+      }
+    }
+    if (usable?.runnable) {
+      const reading: Promise<void>[] = []
+      const onAnswer = (answer: { tokens(): AsyncIterable<Token> }) => {
+        const one = read(answer)
+        one.catch(() => {}) // The run rejects with the same error.
+        reading.push(one)
+      }
+      const run = await model.runTools({ ...options, messages: all, tools: usable.runnable, onAnswer })
+      await Promise.all(reading)
+      await this.#keep(run.messages, signal)
+      return text
+    }
+    const answer = model.generate(all, {
+      ...options, ...(constraint && { responseFormat: constraint.format }), ...(usable && { tools: usable.described })
+    })
+    answer.stats.catch(() => {}) // The loop throws the same error.
+    await read(answer)
+    const { finishReason } = await answer.stats
+    if (constraint && finishReason === 'length') {
+      throw exception('SyntaxError', 'the answer was cut off before it had the format of `responseConstraint`')
+    }
+    const toolCalls = usable ? await answer.toolCalls() : []
+    const said: Message = { role: 'assistant', content: (begun?.content ?? '') + text, ...(toolCalls.length > 0 && { toolCalls }) }
+    await this.#keep([...begun ? all.slice(0, -1) : all, said], signal)
+    if (toolCalls.length === 0) return text
+    const calls = toolCalls.map(({ id: callID, name, arguments: args }): LanguageModelAnswerContent =>
+      ({ type: 'tool-call', value: new LanguageModelToolCall({ callID, name, arguments: args }) }))
+    for (const call of calls) onChunk(call)
+    return [...text === '' ? [] : [{ type: 'text' as const, value: text }], ...calls]
+  }
+
+  /** Makes messages the conversation. */
+  async #keep(messages: readonly Message[], signal: AbortSignal): Promise<void> {
+    const usage = await this.#count(messages)
+    signal.throwIfAborted()
+    this.#messages = [...messages]
+    this.#usage = usage
+    // A first prompt may begin with the system's message, which is never evicted either.
+    if (this.#kept === 0 && messages[0]?.role === 'system') this.#kept = 1
+  }
+
+  /**
+   * The conversation with further messages. If they leave too little room for an answer, the oldest turns are evicted,
+   * as many as needed. Rejects with `QuotaExceededError` if there is no room for the messages themselves.
+   */
+  async #room(messages: readonly Message[]): Promise<Message[]> {
+    const window = this.contextWindow
+    const { length } = this.#messages
+    const all = [...this.#messages, ...messages]
+    const kept = all.slice(0, this.#kept)
+    const wanted = Math.min(this.#life.held.shared.settings.answers?.maxTokens ?? Infinity, window * ANSWER_SHARE)
+    // A turn begins with the user. Results of tools stay with their calls.
+    const isStart = ({ role }: Message, n: number) => n < length ? role === 'user' : n === length && role !== 'tool'
+    const starts = all.flatMap((message, n) => n > kept.length && isStart(message, n) ? [n] : [])
+    let left = all
+    let tokens = await this.#count(all)
+    for (const start of starts) {
+      if (tokens <= window - wanted) break
+      left = [...kept, ...all.slice(start)]
+      tokens = await this.#count(left)
+    }
+    // One token at least is the answer's.
+    if (tokens >= window) {
+      const requested = await this.#life.held.model.countTokens(messages)
+      throw tooLong(Math.max(requested, window + 1), window)
+    }
+    if (left === all) return all
+    this.#messages = left.slice(0, left.length - messages.length)
+    this.#usage = await this.#count(this.#messages)
+    this.dispatchEvent(new Event('contextoverflow'))
+    this.dispatchEvent(new Event('quotaoverflow'))
+    return left
+  }
+
+  async #count(messages: readonly Message[]): Promise<number> {
+    if (messages.length === 0) return 0
+    const tools = this.#read.tools?.described
+    return this.#life.held.model.countTokens(messages, tools ? { tools } : {})
+  }
+}
+
+const tooLong = (requested: number, quota: number) =>
+  new QuotaExceededError(`the prompt takes ${requested} tokens, and there are ${quota}`, { requested, quota })
+
+/** Lets the model read messages in advance. Some templates cannot write them without a question: then it reads them later. */
+async function prewarm(
+  { model }: Held, messages: readonly Message[], tools: Tools | undefined, signal: AbortSignal | undefined
+): Promise<void> {
+  if (messages.length === 0 || tools || messages.at(-1)!.prefix) return
+  await model.prewarm(messages, signal ? { signal } : {}).catch(error => {
+    if (error?.code !== 'bad-template') throw error
+  })
+}
+
+function readOptions(options: unknown): Read {
+  const given = dictionary(options, 'options')
+  const inputs = readExpected(given.expectedInputs, 'expectedInputs')
+  const outputs = readExpected(given.expectedOutputs, 'expectedOutputs')
+  const tools = toolsOf(given.tools, outputs.types.has('tool-call'))
+  const mode = given.samplingMode === undefined ? undefined : oneOf(given.samplingMode, MODES, 'samplingMode')
+  const isSupported = [...inputs.types].every(type => INPUTS.includes(type)) && [...outputs.types].every(type => OUTPUTS.includes(type))
+  const languages = [...inputs.languages, ...outputs.languages]
+  return {
+    wanted: { name: 'LanguageModel', ours: LanguageModel, options: given, isSupported, languages },
+    mode, tools, inputs: inputs.types
+  }
+}

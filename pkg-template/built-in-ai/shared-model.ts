@@ -1,0 +1,171 @@
+// The model that all sessions of a page share.
+import { codeOf, exception } from './errors.js'
+import { checked } from './settings.js'
+import type { Checked, Settings } from './settings.js'
+import { fetched } from '../error.js'
+import { unlessAborted } from '../page/abort.js'
+import type { BitNet } from '../page/model.js'
+
+/** Whether a session can be had: as in the drafts. */
+export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'available'
+
+/** The package without this entry. It is fetched when a model is asked for. */
+const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
+
+/** A load. It may also have ended with a model. */
+interface Loading {
+  model: Promise<BitNet>
+  stop: AbortController
+  state: Availability
+  isReady: boolean
+  onProgress: Set<(share: number) => void>
+  /** The number of callers that wait for it. */
+  waiting: number
+}
+
+/** The model of some settings. */
+export class SharedModel {
+  readonly settings: Checked
+  #loading: Loading | undefined
+  #sessions = 0
+  #isReplaced = false
+
+  constructor(settings: Checked) {
+    this.settings = settings
+  }
+
+  /** Whether the model can answer here, now or after a download. */
+  async availability(): Promise<Availability> {
+    const { url, model } = this.settings
+    if (model) return 'available'
+    if (url === undefined) return 'unavailable'
+    if (this.#loading) return this.#loading.state
+    const BitNet = await core()
+    if (!(await BitNet.availability()).available) return 'unavailable'
+    if (await this.#missing(BitNet, url) === 0) return 'available'
+    return this.settings.mayDownload === false ? 'unavailable' : 'downloadable'
+  }
+
+  /**
+   * The model. The first call loads it, and so does the first call after a failure. A load is aborted
+   * when all callers that wait for it have stopped.
+   */
+  async load(signal: AbortSignal | undefined, onProgress: (share: number) => void): Promise<BitNet> {
+    const { url, model } = this.settings
+    if (model) return model
+    if (url === undefined) throw exception('NotSupportedError', 'no model: call `configure({ url })` before')
+    const loading = (this.#loading ??= this.#begin(url))
+    loading.onProgress.add(onProgress)
+    loading.waiting += 1
+    try {
+      return await unlessAborted(signal, () => loading.model)
+    } finally {
+      loading.onProgress.delete(onProgress)
+      loading.waiting -= 1
+      if (signal?.aborted && loading.waiting === 0 && !loading.isReady) this.#end(loading)
+    }
+  }
+
+  /** Counts a session, which keeps the model. Gives a function to call once, at its end. */
+  join(): () => void {
+    this.#sessions += 1
+    let isIn = true
+    return () => {
+      if (isIn) this.#sessions -= 1
+      isIn = false
+      this.#freeUnused()
+    }
+  }
+
+  /** Other settings hold for new sessions. Frees the model when the last session has ended. */
+  replace(): void {
+    this.#isReplaced = true
+    this.#freeUnused()
+  }
+
+  /** Looks at an error of a call: if the model's thread has failed, the next session loads it again. */
+  notice(error: unknown): void {
+    if (codeOf(error) === 'internal' && this.#loading) this.#end(this.#loading)
+  }
+
+  #freeUnused(): void {
+    if (this.#isReplaced && this.#sessions === 0 && this.#loading) this.#end(this.#loading)
+  }
+
+  #end(loading: Loading): void {
+    if (this.#loading === loading) this.#loading = undefined
+    loading.stop.abort()
+    loading.model.then(model => model.dispose()).catch(() => {}) // Callers that waited have got the error.
+  }
+
+  #begin(url: string): Loading {
+    const stop = new AbortController()
+    const onProgress = new Set<(share: number) => void>()
+    const tell = (share: number) => onProgress.forEach(listener => listener(share))
+    const loading: Omit<Loading, 'model'> = { stop, state: 'available', isReady: false, onProgress, waiting: 0 }
+    const load = async () => {
+      const BitNet = await core()
+      const { available, reason } = await BitNet.availability()
+      if (!available) throw exception('NotSupportedError', reason!)
+      const bytes = await this.#missing(BitNet, url)
+      if (bytes !== 0) {
+        loading.state = 'downloadable'
+        await this.#permit(url, bytes, stop.signal)
+        loading.state = 'downloading'
+      }
+      stop.signal.throwIfAborted()
+      const model = await BitNet.load(url, {
+        ...this.settings.load,
+        ...(this.settings.mayDownload === false && { cache: 'only' }),
+        signal: stop.signal,
+        onProgress: ({ fraction }) => tell(fraction)
+      })
+      loading.state = 'available'
+      loading.isReady = true
+      return model
+    }
+    const begun: Loading = Object.assign(loading, { model: load() })
+    begun.model.catch(() => {
+      if (this.#loading === begun) this.#loading = undefined
+    })
+    return begun
+  }
+
+  /** The bytes that a load would download; `undefined` if unknown. */
+  async #missing(BitNet: Awaited<ReturnType<typeof core>>, url: string): Promise<number | undefined> {
+    if (!/^https?:/.test(url)) return 0
+    const { cache = 'use' } = this.settings.load ?? {}
+    return cache === 'off' || cache === 'refresh' ? undefined : BitNet.cache.missing(url)
+  }
+
+  /** Rejects if the model must not be downloaded. */
+  async #permit(url: string, bytes: number | undefined, signal: AbortSignal): Promise<void> {
+    const { mayDownload } = this.settings
+    const may = typeof mayDownload === 'function'
+      ? await unlessAborted(signal, async () => mayDownload({ url, bytes }))
+      // Some browsers and all other runtimes do not say what the visitor has done.
+      : mayDownload ?? globalThis.navigator?.userActivation?.hasBeenActive ?? true
+    if (may) return
+    const why = mayDownload === undefined
+      ? 'the visitor has neither clicked nor pressed a key yet, see `mayDownload`'
+      : 'the model is not stored, and must not be downloaded'
+    throw exception('NotAllowedError', why)
+  }
+}
+
+let shared = new SharedModel({})
+
+/** The model of the present settings. */
+export const sharedModel = (): SharedModel => shared
+
+/**
+ * Sets the model and how it is had, for sessions that are created from now on. Those that exist keep the model
+ * that they have; it is freed when the last of them is destroyed.
+ *
+ * Throws a `BitNetError` with `bad-option` for wrong settings.
+ */
+export function configure(settings: Settings): void {
+  const next = new SharedModel(checked(settings))
+  shared.replace()
+  shared = next
+}
