@@ -1,4 +1,5 @@
 // The settings of the entry.
+import { languageTags } from './idl.js'
 import { absolute } from '../address.js'
 import { badOption, checkBoolean, checkChoice, checkOptions } from '../check.js'
 import type { BitNet } from '../page/model.js'
@@ -80,7 +81,7 @@ export function checked(given: Settings): Checked {
 
 function primaries(tags: unknown): string[] {
   try {
-    return Intl.getCanonicalLocales(tags as string[]).map(primary)
+    return languageTags(tags, 'languages').map(primary)
   } catch {
     throw badOption('languages', 'must be language tags')
   }

@@ -1,0 +1,356 @@
+// The settings of `tritloom/built-in-ai`: how the model of all sessions is had, the visitor asked and the browser's own
+// model preferred; and the polyfill. No model is loaded: `BitNet.load` is replaced.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterEach, beforeEach, test } from 'node:test'
+import { inRoot, readText } from '../../scripts/paths.mjs'
+import { entry, fails, PROMPT, textsOf } from './drafts.mjs'
+import { echo } from './echo.mjs'
+
+const { configure, DecisionModel, LanguageModel, Summarizer } = entry
+const { BitNet, BitNetError } = await import('../../pkg/index.js')
+
+const URL_OF_A_MODEL = 'https://example.com/model.gguf'
+/** What the replaced methods do. */
+let world
+const natives = {}
+const before = { load: BitNet.load, availability: BitNet.availability, missing: BitNet.cache.missing }
+
+beforeEach(() => {
+  world = { available: true, missing: 7e8, loads: [], models: [] }
+  BitNet.availability = async () => world.available ? { available: true } : { available: false, reason: 'nothing computes here' }
+  BitNet.cache.missing = async () => world.missing
+  // A load goes on when the test says so.
+  BitNet.load = (url, options) => new Promise((resolve, reject) => {
+    const load = {
+      url, options, reject,
+      ends() {
+        world.missing = 0
+        const model = echo()
+        world.models.push(model)
+        resolve(model)
+      }
+    }
+    options.signal.addEventListener('abort', () => reject(options.signal.reason))
+    world.loads.push(load)
+  })
+})
+afterEach(() => {
+  configure({})
+  Object.assign(BitNet, { load: before.load, availability: before.availability })
+  BitNet.cache.missing = before.missing
+  for (const name of Object.keys(natives)) delete globalThis[name]
+})
+
+const loads = async count => {
+  for (let n = 0; world.loads.length < count; n++) {
+    assert.ok(n < 500, `${world.loads.length} loads`)
+    await new Promise(resolve => setTimeout(resolve, 1))
+  }
+  return world.loads[count - 1]
+}
+/** Creates a session whose model comes at once. */
+const loaded = async (create = () => LanguageModel.create()) => {
+  const count = world.loads.length + 1
+  const session = create()
+  ;(await loads(count)).ends()
+  return session
+}
+const activation = hasBeenActive => {
+  const navigator = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
+  Object.defineProperty(globalThis, 'navigator', { value: { userActivation: { hasBeenActive } }, configurable: true })
+  return () => navigator ? Object.defineProperty(globalThis, 'navigator', navigator) : delete globalThis.navigator
+}
+
+test('settings that are wrong', () => {
+  for (const settings of [
+    null, 'x', { adress: URL_OF_A_MODEL }, { url: 7 }, { url: 'http://' }, { url: 'model.gguf' }, { model: {} }, { model: null }, { url: URL_OF_A_MODEL, model: echo() },
+    { load: 7 }, { mayDownload: 'yes' }, { prefer: 'chrome' }, { languages: ['en_'] }, { languages: 7 }, { answers: [] }
+  ]) {
+    assert.throws(() => configure(settings), error => error instanceof BitNetError && error.code === 'bad-option', JSON.stringify(settings))
+  }
+})
+
+test('without a model, nothing is available', async () => {
+  for (const api of [LanguageModel, Summarizer, DecisionModel]) {
+    assert.equal(await api.availability(), 'unavailable')
+    await fails(api.create(), 'NotSupportedError', /configure/)
+  }
+})
+
+test('where nothing can compute, nothing is available or fetched', async () => {
+  configure({ url: URL_OF_A_MODEL, mayDownload: () => assert.fail() })
+  world.available = false
+  assert.equal(await LanguageModel.availability(), 'unavailable')
+  await fails(LanguageModel.create(), 'NotSupportedError', /nothing computes here/)
+  assert.equal(world.loads.length, 0)
+})
+
+test('one load serves all sessions of all interfaces, and each hears of its progress', async () => {
+  configure({ url: new URL(URL_OF_A_MODEL), load: { context: 512, cache: 'revalidate' } })
+  assert.equal(await LanguageModel.availability(), 'downloadable')
+  const heard = [[], []]
+  const listen = n => ({ monitor: target => target.addEventListener('downloadprogress', ({ loaded }) => heard[n].push(loaded)) })
+  const first = LanguageModel.create(listen(0))
+  const load = await loads(1)
+  assert.equal(await Summarizer.availability(), 'downloading')
+  load.options.onProgress({ fraction: 0.25 })
+  const second = Summarizer.create(listen(1))
+  await new Promise(resolve => setTimeout(resolve, 5))
+  for (const fraction of [0.5, 0.5, 1]) load.options.onProgress({ fraction })
+  load.ends()
+  await Promise.all([first, second])
+  assert.deepEqual(heard, [[0, 0.25, 0.5, 1], [0, 0.5, 1]])
+  assert.equal(await DecisionModel.availability(), 'available')
+  await DecisionModel.create()
+  assert.equal(world.loads.length, 1)
+  const { url, options: { context, cache } } = load
+  assert.deepEqual([url, context, cache], [URL_OF_A_MODEL, 512, 'revalidate'])
+})
+
+test('a stored model is available, and needs no permission', async () => {
+  configure({ url: URL_OF_A_MODEL, mayDownload: () => assert.fail() })
+  world.missing = 0
+  assert.equal(await LanguageModel.availability(), 'available')
+  const session = LanguageModel.create()
+  await loads(1)
+  assert.equal(await LanguageModel.availability(), 'available')
+  world.loads[0].ends()
+  assert.equal(await (await session).prompt(PROMPT), PROMPT)
+})
+
+test('a download waits for the visitor to have done something in the page', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  let restore = activation(false)
+  try {
+    await fails(LanguageModel.create(), 'NotAllowedError', /clicked/)
+    await fails(Summarizer.create(), 'NotAllowedError')
+    assert.equal(world.loads.length, 0)
+    assert.equal(await LanguageModel.availability(), 'downloadable')
+  } finally {
+    restore()
+  }
+  restore = activation(true)
+  try {
+    await loaded()
+  } finally {
+    restore()
+  }
+  // Now that it is here, nothing is asked any more.
+  restore = activation(false)
+  try {
+    assert.ok(await LanguageModel.create())
+  } finally {
+    restore()
+  }
+})
+
+test('`mayDownload: true` allows it at any time, `false` never', async () => {
+  const restore = activation(false)
+  try {
+    configure({ url: URL_OF_A_MODEL, mayDownload: true })
+    assert.ok(await loaded())
+    world.missing = undefined
+    configure({ url: URL_OF_A_MODEL, mayDownload: false })
+    assert.equal(await LanguageModel.availability(), 'unavailable')
+    await fails(LanguageModel.create(), 'NotAllowedError')
+    assert.equal(world.loads.length, 1)
+    world.missing = 0
+    await loaded()
+    assert.equal(world.loads[1].options.cache, 'only')
+  } finally {
+    restore()
+  }
+})
+
+test('a function asks the visitor, once for all that wait, before any byte comes', async () => {
+  const asked = []
+  let answer
+  const mayDownload = download => {
+    asked.push(download)
+    return new Promise(resolve => { answer = resolve })
+  }
+  configure({ url: URL_OF_A_MODEL, mayDownload })
+  const [one, two] = [LanguageModel.create(), Summarizer.create()]
+  while (!answer) await new Promise(setImmediate)
+  await new Promise(resolve => setTimeout(resolve, 5))
+  assert.deepEqual(asked, [{ url: URL_OF_A_MODEL, bytes: 7e8 }])
+  assert.equal(await LanguageModel.availability(), 'downloadable')
+  answer(false)
+  await fails(one, 'NotAllowedError')
+  await fails(two, 'NotAllowedError')
+  assert.equal(world.loads.length, 0)
+  const again = LanguageModel.create()
+  while (asked.length < 2) await new Promise(setImmediate)
+  answer(true)
+  ;(await loads(1)).ends()
+  assert.ok(await again)
+  // One that throws is the page's error.
+  const error = new Error('no dialogs here')
+  world.missing = 7e8
+  configure({ url: URL_OF_A_MODEL, mayDownload: () => { throw error } })
+  await assert.rejects(LanguageModel.create(), found => found === error)
+})
+
+test('options of a load that fetch all again ask too', async () => {
+  world.missing = 0
+  for (const cache of ['off', 'refresh']) {
+    let bytes = 1
+    configure({ url: URL_OF_A_MODEL, load: { cache }, mayDownload: download => { bytes = download.bytes } })
+    await fails(LanguageModel.create(), 'NotAllowedError')
+    assert.equal(bytes, undefined)
+  }
+})
+
+test('a load ends when all that wait for it have stopped, and not before', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  const [one, two] = [new AbortController(), new AbortController()]
+  const waiting = [one, two].map(({ signal }) => LanguageModel.create({ signal }))
+  const { options: { signal } } = await loads(1)
+  await new Promise(resolve => setTimeout(resolve, 5))
+  one.abort()
+  await fails(waiting[0], 'AbortError')
+  assert.equal(signal.aborted, false)
+  two.abort()
+  await fails(waiting[1], 'AbortError')
+  assert.equal(signal.aborted, true)
+  assert.ok(await loaded())
+})
+
+test('a load that fails is tried again by the next session', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  for (const [code, name] of [['network', 'NetworkError'], ['out-of-memory', 'OperationError'], ['bad-gguf', 'NotSupportedError'], ['integrity', 'OperationError']]) {
+    const session = LanguageModel.create()
+    ;(await loads(world.loads.length + 1)).reject(new BitNetError(code, 'why'))
+    await fails(session, name, new RegExp(code))
+    assert.equal(await LanguageModel.availability(), 'downloadable')
+  }
+  assert.ok(await loaded())
+})
+
+test('other settings hold for new sessions, and the old model goes with its last one', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  const first = await loaded()
+  const copy = await first.clone()
+  configure({ url: 'https://example.com/other.gguf' })
+  const second = await loaded()
+  assert.equal(world.loads[1].url, 'https://example.com/other.gguf')
+  first.destroy()
+  first.destroy()
+  assert.equal(await copy.prompt(PROMPT), PROMPT)
+  assert.equal(world.models[0].disposed, 0)
+  copy.destroy()
+  await new Promise(setImmediate)
+  assert.deepEqual(world.models.map(({ disposed }) => disposed), [1, 0])
+  second.destroy()
+  await new Promise(setImmediate)
+  assert.equal(world.models[1].disposed, 0, 'kept for the next session')
+})
+
+test('a model that the page gives is the page\'s to dispose of', async () => {
+  const model = echo()
+  configure({ model })
+  const session = await LanguageModel.create()
+  configure({})
+  session.destroy()
+  await new Promise(setImmediate)
+  assert.equal(model.disposed, 0)
+  assert.equal(world.loads.length, 0)
+})
+
+test('a model whose thread has failed is loaded again', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  const session = await loaded()
+  world.models[0].generate = () => { throw new BitNetError('internal', 'the worker has ended') }
+  await fails(session.prompt(PROMPT), 'OperationError')
+  assert.equal(await (await loaded()).prompt(PROMPT), PROMPT)
+  assert.equal(world.models[0].disposed, 1)
+})
+
+/** The browser's own interface, as a class. */
+const native = (name, availability) => {
+  natives[name] = true
+  globalThis[name] = class {
+    static asked = []
+    static async availability(options) {
+      this.asked.push(options)
+      if (availability instanceof Error) throw availability
+      return availability
+    }
+    static async create(options) {
+      this.asked.push(options)
+      return { browsers: name }
+    }
+  }
+  return globalThis[name]
+}
+
+test('`prefer: browser` hands over to the browser\'s own model, where it can', async () => {
+  for (const [name, ours] of Object.entries({ LanguageModel, Summarizer, DecisionModel })) {
+    configure({ url: URL_OF_A_MODEL, prefer: 'browser' })
+    const { asked } = native(name, 'downloadable')
+    const options = { expectedInputs: [{ type: 'text', languages: ['en'] }] }
+    assert.equal(await ours.availability(options), 'downloadable')
+    assert.deepEqual(await ours.create(options), { browsers: name })
+    assert.ok(asked.length === 3 && asked.every(one => one === options), name)
+    assert.equal(world.loads.length, 0)
+    configure({ model: echo() })
+    assert.ok(await ours.create(options) instanceof ours, 'not unless it is preferred')
+  }
+})
+
+test('`prefer: browser` takes the package\'s model, where the browser\'s cannot', async () => {
+  configure({ model: echo(), prefer: 'browser' })
+  for (const state of ['unavailable', new TypeError('no such option')]) {
+    native('LanguageModel', state)
+    assert.equal(await LanguageModel.availability(), 'available')
+    assert.ok(await LanguageModel.create() instanceof LanguageModel)
+  }
+  // Installed by the polyfill: not the browser's own.
+  globalThis.LanguageModel = LanguageModel
+  assert.ok(await LanguageModel.create() instanceof LanguageModel)
+  delete globalThis.LanguageModel
+  assert.ok(await LanguageModel.create() instanceof LanguageModel)
+})
+
+test('the polyfill installs what is missing, and replaces nothing', async () => {
+  const own = native('Summarizer', 'available')
+  const names = ['LanguageModel', 'LanguageModelToolCall', 'LanguageModelToolError', 'LanguageModelToolSuccess', 'DecisionModel', 'CreateMonitor']
+  for (const name of names) natives[name] = true
+  const polyfill = await import('../../pkg/built-in-ai/polyfill.js')
+  assert.equal(polyfill.configure, configure)
+  for (const name of names) assert.equal(globalThis[name], entry[name], name)
+  assert.equal(globalThis.Summarizer, own)
+  assert.equal(globalThis.QuotaExceededError, entry.QuotaExceededError)
+  assert.deepEqual(Object.keys(globalThis).filter(name => names.includes(name)), [])
+  polyfill.configure({ model: echo() })
+  assert.equal((await textsOf((await globalThis.LanguageModel.create()).promptStreaming(PROMPT))).join(''), PROMPT)
+})
+
+test('importing the entry fetches none of the package but itself', () => {
+  const scripts = new Set()
+  const visit = path => {
+    if (scripts.has(path)) return
+    scripts.add(path)
+    const text = readFileSync(new URL(path, new URL('../../pkg/', import.meta.url)), 'utf8')
+    for (const [, name] of text.matchAll(/^(?:import|export)\b[^'"(]*from '(\.[^']+)'/gm)) visit(new URL(name, `file:///${path}`).pathname.slice(1))
+  }
+  visit('built-in-ai.js')
+  visit('built-in-ai/polyfill.js')
+  const others = [...scripts].filter(name => !name.startsWith('built-in-ai'))
+  assert.deepEqual(others.sort(), ['address.js', 'check.js', 'error.js', 'page/abort.js'])
+})
+
+test('docs/BUILT-IN-AI.md names tests that there are, and each upstream file once', () => {
+  const [, text] = readText('docs/BUILT-IN-AI.md').split('## The web platform tests')
+  const tests = readdirSync(inRoot('tests/pkg')).filter(name => name.endsWith('.test.mjs')).map(name => readText(`tests/pkg/${name}`)).join('\n')
+  const titles = new Set(Array.from(tests.matchAll(/^test\('((?:[^'\\]|\\.)*)'/gm), ([, title]) => title.replaceAll('\\\'', '\'')))
+  const rows = text.split('\n').filter(line => line.startsWith('| `'))
+  const files = rows.flatMap(row => Array.from(row.split('|')[1].matchAll(/`([^`]+)`/g), ([, file]) => file))
+  assert.equal(new Set(files).size, files.length, 'a file has two rows')
+  const count = Number(/(\d+) files/.exec(text)[1])
+  assert.equal(files.length, count)
+  const named = rows.flatMap(row => Array.from(row.matchAll(/“([^”]+)”/g), ([, title]) => title.replaceAll('\\|', '|')))
+  assert.ok(named.length > 30)
+  for (const title of named) assert.ok(titles.has(title), `no test is called “${title}”`)
+})
