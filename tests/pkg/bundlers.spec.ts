@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, filesOf, MODEL, PORT, result, test } from './consumer'
 
-/** Three tokens from the CPU and from the GPU, an answer in a format, and the model's file written by the worker inside the worker. */
-const EXPECTED = 'I am a, I am a, yes, 1 file'
+/** Three tokens from the CPU and from the GPU, an answer in a format, one of `LanguageModel`, and the model's file written by the worker inside the worker. */
+const EXPECTED = 'I am a, I am a, yes, I am a, 1 file'
 
 test.describe('with', { tag: '@all' }, () => {
   test.describe.configure({ timeout: 600_000 })

@@ -4,6 +4,8 @@ import { resolve } from 'node:path'
 import { expect, filesOf, MODEL, PORT, result, test } from './consumer'
 
 const VITE = resolve('node_modules/vite/bin/vite.js')
+/** The answers of the Vite app: to `generate`, to OpenAI's interface, in a format, and to `LanguageModel`. */
+const SAID = 'I am a (3 tokens), I am a, yes, available: I am a'
 const TSC = resolve('node_modules/typescript/bin/tsc')
 
 // Over ten seconds: it installs, compiles and builds, and five pages compile the kernels.
@@ -14,7 +16,7 @@ test('a fresh Vite app: types, development server, build', async ({ page, instal
   const origin = `http://localhost:${PORT}`
   const stop = await serve([VITE, '--port', String(PORT), '--strictPort'], app, origin)
   for (const [worker, backend] of [['true', 'webgpu'], ['false', 'cpu']]) {
-    expect(await result(page, `${origin}/?worker=${worker}&backend=${backend}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
+    expect(await result(page, `${origin}/?worker=${worker}&backend=${backend}&model=${MODEL}`)).toBe(SAID)
   }
   stop()
 
@@ -22,7 +24,7 @@ test('a fresh Vite app: types, development server, build', async ({ page, instal
   const built = `http://localhost:${PORT + 1}`
   await serve([VITE, 'preview', '--port', String(PORT + 1), '--strictPort'], app, built)
   for (const [worker, backend] of [['true', 'cpu'], ['false', 'webgpu'], ['mine', 'webgpu'], ['mine', 'cpu']]) {
-    expect(await result(page, `${built}/?worker=${worker}&backend=${backend}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
+    expect(await result(page, `${built}/?worker=${worker}&backend=${backend}&model=${MODEL}`)).toBe(SAID)
   }
 })
 
@@ -41,6 +43,6 @@ test('a page without a bundler, also under a strict policy and a path of its own
   const port = PORT + 2
   await serve(...filesOf(install('plain'), port))
   for (const [path, backend] of [['', 'webgpu'], ['as/strict/', 'webgpu'], ['as/strict/', 'cpu']]) {
-    expect(await result(page, `http://localhost:${port}/${path}index.html?backend=${backend}&model=${MODEL}`)).toBe('I am a, yes')
+    expect(await result(page, `http://localhost:${port}/${path}index.html?backend=${backend}&model=${MODEL}`)).toBe('I am a, yes, I am a')
   }
 })

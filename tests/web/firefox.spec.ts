@@ -1,5 +1,6 @@
 // The package and the demos in Firefox. Their behaviour is tested in Chromium. These tests are
 // about the parts that another WebGPU, other workers and another storage could break.
+import { expectChat, expectExtracts, expectText as expectSaid, withPolyfill } from './built-in-ai'
 import { SLOW, STORY, WHO } from './demos'
 import { expect, firefoxPath, test } from './firefox'
 import type { FirefoxTab } from './firefox'
@@ -161,6 +162,15 @@ test('a disposed model refuses, and what it held is free for the next', async ({
 test('the bundled model gives golden texts where their lead is clear', async ({ tabs: [tab] }) => {
   await load(tab, {}, MODEL)
   await expectGoldens(tab, bundledGoldens.prompts.filter(({ name }) => name === 'who'))
+})
+
+test('pages for Chrome\'s Prompt API run unchanged', async ({ tabs: [tab] }) => {
+  await tab.open(withPolyfill('chat', '&asks=no'))
+  await expectSaid(tab, 'state', /^available$/)
+  await expectChat(tab)
+  await tab.open(withPolyfill('extract', '&asks=no'))
+  await expectSaid(tab, 'go', 'Read it')
+  await expectExtracts(tab)
 })
 
 /** Waits for a text in an element. */

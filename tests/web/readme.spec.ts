@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { giveAi } from './ai'
 import { expect, GOLDEN_MODEL, load, test } from './harness'
 import { giveOpenAI } from './openai'
+import type { Settings } from '../../pkg/built-in-ai.js'
 
 const files = ['README.md', 'pkg-template/README.md', ...readdirSync('docs').filter(name => name.endsWith('.md')).map(name => join('docs', name))]
 
@@ -37,6 +38,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
   }).replace(/^import OpenAI from 'openai'$/m, 'const OpenAI = window.openai.default')
     .replace(/^import (\{.*\}) from '(ai|zod)'$/gm, 'const $1 = window.ai')
     .replace(/^import (\{.*\}) from 'tritloom\/ai-sdk'$/m, 'const $1 = aiSdk')
+    .replace(/^import (\{.*\}) from 'tritloom\/(built-in-ai.*)'$/gm, 'const $1 = await builtInAi("/pkg/$2.js")')
   const BitNet = new Proxy(tritloom.BitNet, {
     get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
       effects.push(`load ${source}`)
@@ -45,8 +47,15 @@ const run = async ([code, url]: [code: string, url: string]) => {
   })
   const used: { dispose(): Promise<void> }[] = []
   const aiSdk = { ...window.aiSdk, tritloom: () => used[used.push(window.aiSdk.tritloom(location.origin + url)) - 1] }
+  /** An entry, whose model is the small one. */
+  const builtInAi = async (path: string) => {
+    const entry = await import(path) as typeof import('../../pkg/built-in-ai.js')
+    return { ...entry, configure: ({ url: given, ...rest }: Settings) => entry.configure(given === undefined ? rest : { ...rest, url }) }
+  }
   const context = {
     ...tritloom,
+    builtInAi,
+    askVisitor: (question: string) => effects.push(question) > 0,
     BitNet,
     aiSdk,
     model: window.model,

@@ -2,6 +2,8 @@
 import { BitNet, BitNetError } from 'tritloom'
 import type { GenerateOptions, Stats } from 'tritloom'
 import { doesBrowserSupportTritloom, tritloom } from 'tritloom/ai-sdk'
+import { configure, LanguageModel } from 'tritloom/built-in-ai'
+import type { Availability } from 'tritloom/built-in-ai'
 
 const parameters = new URLSearchParams(location.search)
 const url = parameters.get('model')!
@@ -23,10 +25,14 @@ try {
   const word = await model.generate('Who are you?', { responseFormat: { type: 'regex', pattern: /yes/ } }).text()
   // The package `ai` is not installed here. It would do this.
   const { content } = await tritloom(model).doGenerate({ prompt: [{ role: 'user', content: [{ type: 'text', text: 'Who are you?' }] }], temperature: 0, maxOutputTokens: 3 })
-  const said = content.map(part => 'text' in part ? part.text : '').join('')
-  if (!doesBrowserSupportTritloom() || said !== text) throw new Error(`the AI SDK would get ${said}`)
+  const heard = content.map(part => 'text' in part ? part.text : '').join('')
+  if (!doesBrowserSupportTritloom() || heard !== text) throw new Error(`the AI SDK would get ${heard}`)
+  configure({ model, answers: options })
+  const state: Availability = await LanguageModel.availability()
+  const session = await LanguageModel.create({ samplingMode: 'most-predictable' })
+  const said = `${state}: ${await session.prompt('Who are you?')}`
   await model.dispose()
-  document.body.dataset.result = `${text} (${stats.completionTokens} tokens), ${choices[0]?.message.content}, ${word}`
+  document.body.dataset.result = `${text} (${stats.completionTokens} tokens), ${choices[0]?.message.content}, ${word}, ${said}`
 } catch (error) {
   document.body.dataset.result = error instanceof BitNetError ? `${error.code}: ${error.message}` : String(error)
 }

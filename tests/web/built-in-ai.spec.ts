@@ -1,0 +1,90 @@
+// `tritloom/built-in-ai` with a real model, in pages that were written for Chrome's Prompt API. Its calls, events and
+// errors are tested without a browser in tests/pkg; Firefox shows the same pages in firefox.spec.ts.
+import { test } from '@playwright/test'
+import { ask, expectChat, expectExtracts, expectText, expectUnchanged, withPolyfill } from './built-in-ai'
+import { expect, GOLDEN_MODEL, heldHalfway, MODEL, scripted } from './harness'
+
+// Chromium has none of the interfaces here, and a GPU that is a program: so the CPU computes.
+test('a chat for the Prompt API runs unchanged, once the visitor has clicked', async ({ page }) => {
+  expectUnchanged()
+  const fetched: string[] = []
+  page.on('request', request => { if (request.method() === 'GET') fetched.push(request.url()) })
+  await page.goto(withPolyfill('chat'))
+  await expectText(page, 'state', 'downloadable')
+  // A script submits the form: that is no click.
+  await ask(page, 'Who are you?')
+  await expectText(page, 'state', 'NotAllowedError')
+  expect(fetched.filter(url => url.endsWith('.gguf'))).toEqual([])
+  await page.locator('#answer').click()
+  await expectChat(page)
+  await page.reload()
+  await expectText(page, 'state', 'available')
+})
+
+test('a page that reads reviews runs unchanged', async ({ page }) => {
+  await page.goto(withPolyfill('extract', '&asks=no'))
+  await expect(page.locator('#go')).toBeVisible()
+  await expectExtracts(page)
+})
+
+test('a page that closes in the middle of a load or of an answer leaves the model to the next', async ({ page, context }) => {
+  const held = await scripted({ evaluate: page.evaluate.bind(page), url: () => test.info().project.use.baseURL! }, heldHalfway())
+  const loading = await context.newPage()
+  await loading.goto(withPolyfill('chat', `&asks=no&model=${held.path}`))
+  await expectText(loading, 'state', 'downloadable')
+  await ask(loading, 'Who are you?')
+  await expect.poll(async () => (await held.requests()).length).toBeGreaterThan(5)
+  await loading.close()
+  await held.release()
+  const answering = await context.newPage()
+  await answering.goto(withPolyfill('chat', `&asks=no&model=${GOLDEN_MODEL}`))
+  await expectText(answering, 'state', 'downloadable')
+  await ask(answering, 'Tell me a story.')
+  await expectText(answering, 'answer', /\w/)
+  await answering.close()
+  await page.goto(withPolyfill('chat', `&asks=no&model=${GOLDEN_MODEL}`))
+  await expectText(page, 'state', /^available$/)
+  await ask(page, 'Who are you?')
+  await expectText(page, 'state', 'answered after 0 to 1')
+})
+
+test('without WebGPU the CPU answers, and without both nothing is available', async ({ page }) => {
+  await page.addInitScript(() => { delete (Navigator.prototype as { gpu?: unknown }).gpu })
+  await page.goto(withPolyfill('chat', `&asks=no&model=${GOLDEN_MODEL}`))
+  await expectText(page, 'state', 'downloadable')
+  await ask(page, 'Who are you?')
+  await expectText(page, 'state', 'answered after 0 to 1')
+  await page.addInitScript(() => { WebAssembly.validate = () => false })
+  await page.goto(withPolyfill('chat', `&asks=no&model=${GOLDEN_MODEL}`))
+  await expectText(page, 'state', 'unavailable')
+  await ask(page, 'Who are you?')
+  await expectText(page, 'state', 'NotSupportedError')
+})
+
+test('tools, decisions and the same text each time', async ({ page }) => {
+  await page.goto('/tests/web/harness.html')
+  const found = await page.evaluate(async ([url, entry]) => {
+    const { configure, DecisionModel, LanguageModel } = await import(entry!) as typeof import('../../pkg/built-in-ai.js')
+    configure({ url: url!, mayDownload: true, answers: { maxTokens: 60 } })
+    const inputSchema = { type: 'object', properties: { level: { enum: [1, 2, 3] } }, required: ['level'], additionalProperties: false }
+    const dim = { name: 'dim', description: 'Dims the lamp.', inputSchema }
+    const content = [{ type: 'text' as const, value: 'It is too bright.' }]
+    const open = await LanguageModel.create({
+      tools: [dim], expectedInputs: [{ type: 'tool-response' }], expectedOutputs: [{ type: 'tool-call' }], samplingMode: 'most-predictable'
+    })
+    const closed = await LanguageModel.create({ tools: [{ ...dim, execute: () => 'done' }], samplingMode: 'most-predictable' })
+    // The toy calls no tool by itself. That it may is enough: arguments are tested in tools.spec.ts.
+    const [one, two] = await Promise.all([open.prompt([{ role: 'user', content }]), closed.prompt([{ role: 'user', content }])])
+    const plain = await LanguageModel.create({ samplingMode: 'most-predictable' })
+    const texts = await Promise.all([plain.clone(), plain.clone()].map(async copy => (await copy).prompt('Who are you?')))
+    const decider = await DecisionModel.create({
+      questions: [{ id: 'kind', prompt: 'What is it?', type: 'choice', options: [{ label: 'cat' }, { label: 'dog' }] }]
+    })
+    const { kind } = await decider.decide('It barks.')
+    return { kinds: [one, two].map(answer => Array.isArray(answer) ? 'parts' : typeof answer), texts, sum: kind!.probabilities.cat! + kind!.probabilities.dog! }
+  }, [MODEL, '/pkg/built-in-ai.js'])
+  expect(found.texts[0]).toMatch(/\w/)
+  expect(found.texts[1]).toBe(found.texts[0])
+  expect(found.sum).toBeCloseTo(1)
+  expect(found.kinds[1]).toBe('string')
+})
