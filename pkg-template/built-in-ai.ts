@@ -6,14 +6,14 @@ export { configure } from './built-in-ai/shared-model.js'
 export { Summarizer } from './built-in-ai/summarizer.js'
 export { LanguageModelToolCall, LanguageModelToolError, LanguageModelToolSuccess } from './built-in-ai/tool-values.js'
 export type {
-  DecisionModelCreateCoreOptions, DecisionModelCreateOptions, DecisionModelDecision, DecisionModelPreference, DecisionModelQuestion
+  DecisionModelCreateCoreOptions, DecisionModelCreateOptions, DecisionModelDecision, DecisionModelQuestion
 } from './built-in-ai/decision-model.js'
-export type { QuotaExceeded } from './built-in-ai/errors.js'
+export type { QuotaExceeded, QuotaExceededClass } from './built-in-ai/errors.js'
 export type { CreateMonitorCallback } from './built-in-ai/monitor.js'
 export type { Download, Settings } from './built-in-ai/settings.js'
 export type { Availability } from './built-in-ai/shared-model.js'
 export type {
-  SummarizerCreateCoreOptions, SummarizerCreateOptions, SummarizerFormat, SummarizerLength, SummarizerSummarizeOptions, SummarizerType
+  ModelPreference, SummarizerCreateCoreOptions, SummarizerCreateOptions, SummarizerFormat, SummarizerLength, SummarizerSummarizeOptions, SummarizerType
 } from './built-in-ai/summarizer.js'
 export type { LanguageModelToolResultContent } from './built-in-ai/tool-values.js'
 export type {

@@ -40,6 +40,7 @@ await main(async () => {
   heading(`  Chat: ${address}chat/   TL;DR: ${address}tldr/`)
   heading(`  A form from a text: ${address}form/   A page with tools: ${address}tools/`)
   heading(`  A chat with React and the AI SDK: ${address}ai-chat/`)
+  heading(`  The Prompt API: ${address}built-in-ai/`)
   if (host)
     heading(
       '\nBrowsers offer WebGPU on localhost and over https only: for other machines, put https in front.'

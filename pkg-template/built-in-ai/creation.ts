@@ -59,15 +59,18 @@ export async function created<T>(
     if (found) return found.native.create(wanted.options) as Promise<T>
   }
   const reporter = new Reporter(monitor, signal)
+  // Other settings do not end a creation that runs.
+  const leave = shared.join()
   try {
     if (!isPossible(wanted, shared)) {
       throw exception('NotSupportedError', 'the model does not have the types or languages that the options ask for')
     }
+    // A listener may abort at each event: it has its turn before the next one.
     await task()
     reporter.report(0)
+    await task()
     const model = await shared.load(signal, reporter.report)
-    reporter.end()
-    // A listener may abort at the last event, too.
+    reporter.report(1)
     await task()
     signal?.throwIfAborted()
     const session = await make({ model, shared }, signal)
@@ -76,6 +79,8 @@ export async function created<T>(
   } catch (error) {
     shared.notice(error)
     throw signal?.aborted ? signal.reason : translated(error)
+  } finally {
+    leave()
   }
 }
 
@@ -125,21 +130,16 @@ export class Life {
     }
   }
 
-  /**
-   * A stream of what `job` passes on. The job begins at once. Cancelling the stream stops it.
-   */
+  /** A stream of the chunks that `job` passes on. The job begins at once. Cancelling the stream stops it. */
   stream<T>(signal: AbortSignal, job: (signal: AbortSignal, onChunk: (chunk: T) => void) => Promise<unknown>): ReadableStream<T> {
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
     return new ReadableStream<T>({
       start: controller => {
-        const onChunk = (chunk: T) => {
-          if (!both.aborted) controller.enqueue(chunk)
-        }
         // An aborted job may take a while to end: the stream does not wait for that.
         const onAbort = () => controller.error(signal.reason)
         signal.addEventListener('abort', onAbort, { once: true })
-        this.run(both, () => job(both, onChunk))
+        this.run(both, () => job(both, chunk => controller.enqueue(chunk)))
           .then(() => controller.close(), error => controller.error(error))
           .finally(() => signal.removeEventListener('abort', onAbort))
       },

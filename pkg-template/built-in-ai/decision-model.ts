@@ -5,11 +5,10 @@ import { readExpected } from './expected.js'
 import { dictionary, oneOf, required, sequence, text } from './idl.js'
 import type { Availability } from './shared-model.js'
 import { PREFERENCES } from './summarizer.js'
+import type { ModelPreference } from './summarizer.js'
 import type { CreateOptions, LanguageModelExpected, SignalOptions } from './types.js'
 import { unlessAborted } from '../page/abort.js'
 import type { Question, QuestionOption } from '../types.js'
-
-export type DecisionModelPreference = (typeof PREFERENCES)[number]
 
 /** A question about texts. */
 export interface DecisionModelQuestion {
@@ -30,7 +29,7 @@ export interface DecisionModelCreateCoreOptions {
   expectedInputs?: Iterable<LanguageModelExpected>
   questions?: Iterable<DecisionModelQuestion>
   /** Taken and not used: there is one model. Default `auto`. */
-  preference?: DecisionModelPreference
+  preference?: ModelPreference
 }
 
 /** Options of `DecisionModel.create()`. */
@@ -51,7 +50,7 @@ export interface DecisionModelDecision {
 
 interface Read {
   context: string | undefined
-  preference: DecisionModelPreference
+  preference: ModelPreference
   ids: readonly string[]
   questions: readonly Question[]
 }
@@ -66,8 +65,7 @@ export class DecisionModel {
   #life: Life
   #read: Read
 
-  /** @internal */
-  constructor(key: typeof KEY, held: Held, read: Read, signal?: AbortSignal) {
+  private constructor(key: typeof KEY, held: Held, read: Read, signal?: AbortSignal) {
     if (key !== KEY) throw new TypeError('Illegal constructor')
     this.#life = new Life(held, signal)
     this.#read = read
@@ -100,7 +98,7 @@ export class DecisionModel {
     }))
   }
 
-  get preference(): DecisionModelPreference {
+  get preference(): ModelPreference {
     return this.#read.preference
   }
 
@@ -118,7 +116,7 @@ function readOptions(options: unknown): { wanted: Wanted, read: Read } {
   if (new Set(ids).size < ids.length) throw new TypeError('two questions have the same id')
   const read = {
     context: given.context === undefined ? undefined : text(given.context),
-    preference: given.preference === undefined ? 'auto' as const : oneOf(given.preference, PREFERENCES, 'preference'),
+    preference: given.preference === undefined ? 'auto' : oneOf(given.preference, PREFERENCES, 'preference'),
     ids,
     questions: asked.map(({ question }) => question)
   }

@@ -3,24 +3,25 @@ import type { ErrorCode } from '../types.js'
 
 /** The exception of a model's input that is too long. Browsers that know it have a class for it. */
 export interface QuotaExceeded extends DOMException {
-  /** The tokens of the input. */
-  readonly requested: number
-  /** The most tokens that there is room for. */
-  readonly quota: number
+  /** The tokens of the input; null if they were not counted. */
+  readonly requested: number | null
+  /** The most tokens that there is room for; null if the input was not counted. */
+  readonly quota: number | null
 }
 
-interface QuotaExceededClass {
-  new (message: string, options: { requested: number, quota: number }): QuotaExceeded
+/** The class of that exception. */
+export interface QuotaExceededClass {
+  new (message?: string, options?: { requested?: number, quota?: number }): QuotaExceeded
 }
 
 class Exceeded extends DOMException implements QuotaExceeded {
-  readonly requested: number
-  readonly quota: number
+  readonly requested: number | null
+  readonly quota: number | null
 
-  constructor(message: string, { requested, quota }: { requested: number, quota: number }) {
+  constructor(message = '', { requested, quota }: { requested?: number, quota?: number } = {}) {
     super(message, 'QuotaExceededError')
-    this.requested = requested
-    this.quota = quota
+    this.requested = requested ?? null
+    this.quota = quota ?? null
   }
 }
 
@@ -59,6 +60,7 @@ export const codeOf = (error: unknown): ErrorCode | undefined =>
 export function translated(error: unknown): unknown {
   const code = codeOf(error)
   if (code === undefined) return error
-  const found = exception(NAMES[code] ?? 'OperationError', `${code}: ${(error as Error).message}`)
+  const message = `${code}: ${(error as Error).message}`
+  const found = code === 'context-full' ? new QuotaExceededError(message) : exception(NAMES[code] ?? 'OperationError', message)
   return Object.defineProperty(found, 'cause', { value: error })
 }

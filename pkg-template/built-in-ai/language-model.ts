@@ -62,10 +62,10 @@ interface Begun extends Omit<Read, 'wanted'> {
   usage: number
 }
 
-/** Only this module makes sessions. */
+/** Scripts without types cannot make sessions either. */
 const KEY = Symbol('LanguageModel')
 
-type Chunk = string | LanguageModelAnswerContent
+type AnyChunk = string | LanguageModelAnswerContent
 
 /**
  * A conversation with the model that `configure` has named: the Prompt API's `LanguageModel`. Prompts of one session
@@ -88,8 +88,7 @@ export class LanguageModel extends EventTarget {
   #onContext = new Handler(this, 'contextoverflow')
   #onQuota = new Handler(this, 'quotaoverflow')
 
-  /** @internal */
-  constructor(key: typeof KEY, begun: Begun, signal?: AbortSignal) {
+  private constructor(key: typeof KEY, begun: Begun, signal?: AbortSignal) {
     if (key !== KEY) throw new TypeError('Illegal constructor')
     super()
     this.#life = new Life(begun.held, signal)
@@ -114,7 +113,7 @@ export class LanguageModel extends EventTarget {
     const given = dictionary(options, 'options')
     const initial = given.initialPrompts === undefined ? [] : sequence(given.initialPrompts, 'initialPrompts')
     const messages = initial.length === 0 ? [] : messagesOf(initial, read.inputs, true)
-    if (messages.at(-1)?.prefix) throw exception('SyntaxError', '`initialPrompts` cannot begin an answer')
+    checkWhole(messages)
     return created(wanted, given, async (held, signal) => {
       const { model } = held
       const { described } = read.tools ?? {}
@@ -131,26 +130,35 @@ export class LanguageModel extends EventTarget {
   }
 
   /**
-   * The answer to a prompt. It is a text; an array of texts and calls if the model has called tools that the page runs.
-   * With `prefix`, it is the rest of the answer.
+   * The answer to a prompt. It is a text, or an array of texts and calls if the model has called tools that the page runs:
+   * sessions with such tools say so by the type parameter. With `prefix`, it is the rest of the answer.
    */
-  prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<string | LanguageModelAnswerContent[]> {
-    return this.#call(() => this.#ask(input, options), asked => this.#answer(asked, () => {}))
+  prompt<Answer extends string | LanguageModelAnswerContent[] = string>(
+    input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}
+  ): Promise<Answer> {
+    return this.#call(() => this.#ask(input, options), asked => this.#answer(asked, () => {})) as Promise<Answer>
   }
 
   /**
    * The answer as it comes, in parts to be joined: texts, or content of `type` and `value` in a session with tools that
    * the page runs. Throws for wrong arguments.
    */
-  promptStreaming(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): ReadableStream<Chunk> {
+  promptStreaming<Chunk extends string | LanguageModelAnswerContent = string>(
+    input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}
+  ): ReadableStream<Chunk> {
     const asked = this.#ask(input, options)
     return this.#life.stream<Chunk>(asked.signal, (signal, onChunk) =>
-      this.#queued(signal, () => this.#answer({ ...asked, signal }, onChunk)))
+      this.#queued(signal, () => this.#answer({ ...asked, signal }, onChunk as (chunk: AnyChunk) => void)))
   }
 
   /** Adds messages to the conversation, and lets the model read them in advance. */
   append(input: LanguageModelPrompt, options: SignalOptions = {}): Promise<void> {
-    return this.#call(() => this.#ask(input, { signal: dictionary(options, 'options').signal }), async ({ messages, signal }) => {
+    const read = () => {
+      const asked = this.#ask(input, { signal: dictionary(options, 'options').signal })
+      checkWhole(asked.messages)
+      return asked
+    }
+    return this.#call(read, async ({ messages, signal }) => {
       const all = await this.#room(messages)
       await prewarm(this.#life.held, all, this.#read.tools, signal)
       await this.#keep(all, signal)
@@ -178,7 +186,7 @@ export class LanguageModel extends EventTarget {
   }
 
   /** Called for each `contextoverflow`: the oldest messages were evicted. */
-  get oncontextoverflow() {
+  get oncontextoverflow(): ((event: Event) => unknown) | null {
     return this.#onContext.value
   }
 
@@ -202,7 +210,7 @@ export class LanguageModel extends EventTarget {
   }
 
   /** The older name of `oncontextoverflow`, with an event of its own. */
-  get onquotaoverflow() {
+  get onquotaoverflow(): ((event: Event) => unknown) | null {
     return this.#onQuota.value
   }
 
@@ -254,19 +262,21 @@ export class LanguageModel extends EventTarget {
   }
 
   /** Answers a prompt, and passes on what comes. The conversation changes only if all goes well. */
-  async #answer({ messages: given, constraint, signal }: Asked, onChunk: (chunk: Chunk) => void): Promise<string | LanguageModelAnswerContent[]> {
+  async #answer({ messages: given, constraint, signal }: Asked, onChunk: (chunk: AnyChunk) => void): Promise<string | LanguageModelAnswerContent[]> {
     const { model, shared } = this.#life.held
     const messages = await told(given, constraint)
     const all = await this.#room(messages)
     const begun = all.at(-1)?.prefix ? all.at(-1)! : undefined
     const { mode, tools } = this.#read
-    const options = {
+    const options: Omit<GenerateOptions, 'responseFormat' | 'tools' | 'toolChoice' | 'parallelToolCalls' | 'raw' | 'special'> = {
       ...SAMPLING.balanced,
-      ...(model.info.thinking && !begun && { thinking: false }),
+      ...(model.info.thinking && { thinking: false }),
       ...shared.settings.answers,
       ...(mode && SAMPLING[mode]),
       signal
     }
+    // There is no reasoning before an answer that is begun.
+    if (begun) delete options.thinking
     // A model that answers in a format, or goes on with an answer, calls nothing.
     const usable = constraint || begun ? undefined : tools
     const isOpen = tools !== undefined && !tools.runnable
@@ -357,6 +367,11 @@ export class LanguageModel extends EventTarget {
     const tools = this.#read.tools?.described
     return this.#life.held.model.countTokens(messages, tools ? { tools } : {})
   }
+}
+
+/** Only a prompt can begin an answer. */
+function checkWhole(messages: readonly Message[]): void {
+  if (messages.at(-1)?.prefix) throw exception('SyntaxError', 'only `prompt` and `promptStreaming` take a `prefix`')
 }
 
 const tooLong = (requested: number, quota: number) =>

@@ -12,7 +12,7 @@ const STEPS = 0x10000
 export class CreateMonitor extends EventTarget {
   #handler = new Handler(this, TYPE)
 
-  get ondownloadprogress() {
+  get ondownloadprogress(): ((event: Event) => unknown) | null {
     return this.#handler.value
   }
 
@@ -38,17 +38,9 @@ export class Reporter {
     callback(this.#monitor)
   }
 
-  /** Reports a share that has not been reached before. The whole waits for `end`. */
+  /** Reports a share, unless it has been reached before. */
   report = (share: number): void => {
     const loaded = Math.floor(share * STEPS) / STEPS
-    if (loaded < 1) this.#fire(loaded)
-  }
-
-  end(): void {
-    this.#fire(1)
-  }
-
-  #fire(loaded: number): void {
     if (loaded <= this.#last || this.#signal?.aborted) return
     this.#last = loaded
     this.#monitor?.dispatchEvent(progressEvent(TYPE, loaded))

@@ -10,11 +10,12 @@ import type { SummarizeOptions } from '../types.js'
 export type SummarizerType = NonNullable<SummarizeOptions['type']>
 export type SummarizerFormat = NonNullable<SummarizeOptions['format']>
 export type SummarizerLength = NonNullable<SummarizeOptions['length']>
+export type ModelPreference = 'auto' | 'speed' | 'capability'
 
 const TYPES: readonly SummarizerType[] = ['tldr', 'teaser', 'key-points', 'headline']
 const FORMATS: readonly SummarizerFormat[] = ['plain-text', 'markdown']
 const LENGTHS: readonly SummarizerLength[] = ['short', 'medium', 'long']
-export const PREFERENCES = ['auto', 'speed', 'capability'] as const
+export const PREFERENCES: readonly ModelPreference[] = ['auto', 'speed', 'capability']
 
 /** Options of `Summarizer.availability()`. */
 export interface SummarizerCreateCoreOptions {
@@ -25,7 +26,7 @@ export interface SummarizerCreateCoreOptions {
   /** Default `short`. */
   length?: SummarizerLength
   /** Taken and not used: there is one model. */
-  preference?: (typeof PREFERENCES)[number]
+  preference?: ModelPreference
   expectedInputLanguages?: Iterable<string>
   expectedContextLanguages?: Iterable<string>
   /** The model is asked for a summary in this language. */
@@ -65,8 +66,7 @@ export class Summarizer {
   #life: Life
   #read: Read
 
-  /** @internal */
-  constructor(key: typeof KEY, held: Held, read: Read, signal?: AbortSignal) {
+  private constructor(key: typeof KEY, held: Held, read: Read, signal?: AbortSignal) {
     if (key !== KEY) throw new TypeError('Illegal constructor')
     this.#life = new Life(held, signal)
     this.#read = read

@@ -247,6 +247,19 @@ test('other settings hold for new sessions, and the old model goes with its last
   assert.equal(world.models[1].disposed, 0, 'kept for the next session')
 })
 
+test('other settings do not end a creation that runs', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  const first = LanguageModel.create()
+  const load = await loads(1)
+  configure({})
+  load.ends()
+  const session = await first
+  assert.equal(await session.prompt(PROMPT), PROMPT)
+  session.destroy()
+  await new Promise(setImmediate)
+  assert.equal(world.models[0].disposed, 1)
+})
+
 test('a model that the page gives is the page\'s to dispose of', async () => {
   const model = echo()
   configure({ model })
@@ -325,6 +338,14 @@ test('the polyfill installs what is missing, and replaces nothing', async () => 
   assert.deepEqual(Object.keys(globalThis).filter(name => names.includes(name)), [])
   polyfill.configure({ model: echo() })
   assert.equal((await textsOf((await globalThis.LanguageModel.create()).promptStreaming(PROMPT))).join(''), PROMPT)
+})
+
+test('the polyfill gives a browser\'s own sessions none of this package\'s classes', async () => {
+  const own = native('LanguageModel', 'available')
+  await import('../../pkg/built-in-ai/polyfill.js?again')
+  assert.equal(globalThis.LanguageModel, own)
+  assert.equal('LanguageModelToolCall' in globalThis, false)
+  natives.Summarizer = natives.DecisionModel = natives.CreateMonitor = true
 })
 
 test('importing the entry fetches none of the package but itself', () => {

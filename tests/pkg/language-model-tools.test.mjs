@@ -136,6 +136,7 @@ test('calls and results that a page gives are part of the conversation', async (
   const session = await LanguageModel.create({ ...OPEN, tools: [tool('one')], initialPrompts })
   await session.append([...assistant(callOf('e', 'one', { q: 1 })), ...user(successOf('e', 'one', 'found'))])
   await session.prompt('Continue')
+  assert.deepEqual(model.warmed, [], 'the tools are part of the prompt')
   const [first, second, result] = model.asked.at(-1).messages
   assert.deepEqual(first.toolCalls.map(({ id, arguments: args }) => [id, args]), [['a', nested], ['b', {}], ['c', {}], ['d', {}]])
   assert.deepEqual(second, { role: 'assistant', content: '', toolCalls: [{ id: 'e', name: 'one', arguments: { q: 1 } }] })
@@ -206,7 +207,7 @@ test('results stay with their calls when turns are evicted', async () => {
   const model = given(echo({ args: ARGS, contextLength: 100, says: () => 'ok' }))
   const session = await LanguageModel.create({ ...OPEN, tools: [tool('one')] })
   await session.prompt(`${PROMPT} `.repeat(4))
-  const [, { value: { callID } }] = await session.prompt(`CALL one ${'x '.repeat(30)}`)
-  await session.prompt(user(successOf(callID, 'one', 'y '.repeat(20))))
+  const [, { value: { callID } }] = await session.prompt('CALL one')
+  await session.prompt(user(successOf(callID, 'one', 'y '.repeat(70))))
   assert.deepEqual(model.asked.at(-1).messages.map(({ role }) => role), ['user', 'assistant', 'tool'])
 })

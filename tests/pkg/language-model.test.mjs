@@ -190,6 +190,25 @@ test('after an aborted stream the session goes on, without it', async () => {
   ]))
   await new Promise(resolve => setTimeout(resolve, 5))
   assert.equal(model.running, 0)
+  // One that still waits is never asked.
+  const running = session.prompt(OTHER)
+  await session.promptStreaming('never').cancel()
+  await running
+  await session.prompt(PROMPT)
+  assert.doesNotMatch(JSON.stringify(model.asked), /never/)
+})
+
+test('an abort as the answer has come leaves no trace either', async () => {
+  const model = given(echo())
+  const session = await LanguageModel.create()
+  const stop = new AbortController()
+  const { countTokens } = model
+  model.countTokens = async messages => {
+    if (messages.at(-1).role === 'assistant') stop.abort()
+    return countTokens(messages)
+  }
+  await fails(session.prompt(PROMPT, { signal: stop.signal }), 'AbortError')
+  assert.equal(session.contextUsage, 0)
 })
 
 test('the signal of `create` destroys the session later', async () => {
@@ -394,6 +413,23 @@ test('overflow: the model gets what is left', async () => {
   assert.deepEqual(seen, ['system Sing.', 'user three'])
 })
 
+test('overflow: the system\'s message of a first prompt is kept too', async () => {
+  const model = given(echo({ says: () => 'yes' }))
+  const session = await LanguageModel.create()
+  await session.prompt([{ role: 'system', content: 'Sing.' }, { role: 'user', content: 'night '.repeat(80) }])
+  for (const name of ['two', 'three']) await session.prompt(`${name} ${'night '.repeat(70)}`)
+  const seen = model.asked.at(-1).messages.map(({ role, content }) => `${role} ${content.split(' ')[0]}`)
+  assert.deepEqual(seen, ['system Sing.', 'user three'])
+})
+
+test('prompt: an input leaves room for one token at least', async () => {
+  const session = await create({}, given(echo({ says: () => 'one two' })))
+  // Two tokens are those around a message.
+  const words = count => 'x '.repeat(count - 2).trim()
+  await assert.rejects(session.prompt(words(session.contextWindow)), { name: 'QuotaExceededError', requested: 201, quota: 200 })
+  assert.equal(await session.prompt(words(session.contextWindow - 1)), 'one')
+})
+
 test('prompt: an input that is too long, even without all that went before', async () => {
   const session = await create()
   await session.prompt(PROMPT)
@@ -499,6 +535,7 @@ test('prefix: only of the last message, and of the assistant', async () => {
   const session = await create()
   await fails(session.prompt([{ role: 'user', content: 'x', prefix: true }]), 'SyntaxError')
   await fails(session.prompt([{ role: 'assistant', content: 'x', prefix: true }, { role: 'user', content: 'y' }]), 'SyntaxError')
+  await fails(session.append([{ role: 'assistant', content: 'x', prefix: true }]), 'SyntaxError')
 })
 
 /** Regular expressions of the kinds that pages use. */
@@ -537,6 +574,17 @@ test('an answer that is cut off has no format', async () => {
   assert.equal(await session.prompt('one two three'), 'one')
 })
 
+test('a model that can reason does not, unless the settings say so, and never before an answer that is begun', async () => {
+  const model = echo({ thinking: true })
+  for (const [answers, thinking] of [[undefined, false], [{ thinking: true }, true]]) {
+    given(model, { answers })
+    await (await LanguageModel.create()).prompt(PROMPT)
+    assert.equal(model.asked.at(-1).options.thinking, thinking)
+    await begun('The ')(await LanguageModel.create())
+    assert.equal('thinking' in model.asked.at(-1).options, false)
+  }
+})
+
 test('settings of answers hold, and a sampling mode goes before them', async () => {
   const model = given(echo({ thinking: true }), { answers: { temperature: 0.1, seed: 7, maxTokens: 20 } })
   await (await LanguageModel.create()).prompt(PROMPT)
@@ -550,7 +598,7 @@ test('errors of the package become the draft\'s, with their cause', async () => 
   const { BitNetError } = await import('../../pkg/error.js')
   for (const [code, name] of [
     ['device-lost', 'OperationError'], ['internal', 'OperationError'], ['network', 'NetworkError'], ['disposed', 'InvalidStateError'],
-    ['bad-template', 'NotSupportedError']
+    ['bad-template', 'NotSupportedError'], ['context-full', 'QuotaExceededError']
   ]) {
     const error = new BitNetError(code, 'why')
     const session = await create({}, given(echo({ fails: error })))
