@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, beforeEach, test } from 'node:test'
 import { inRoot, readText } from '../../scripts/paths.mjs'
-import { entry, fails, PROMPT, textsOf } from './drafts.mjs'
+import { entry, fails, PROMPT, settled, textsOf } from './drafts.mjs'
 import { echo } from './echo.mjs'
 
 const { configure, DecisionModel, LanguageModel, Summarizer } = entry
@@ -96,7 +96,7 @@ test('one load serves all sessions of all interfaces, and each hears of its prog
   assert.equal(await Summarizer.availability(), 'downloading')
   load.options.onProgress({ fraction: 0.25 })
   const second = Summarizer.create(listen(1))
-  await new Promise(resolve => setTimeout(resolve, 5))
+  await settled()
   for (const fraction of [0.5, 0.5, 1]) load.options.onProgress({ fraction })
   load.ends()
   await Promise.all([first, second])
@@ -173,7 +173,7 @@ test('a function asks the visitor, once for all that wait, before any byte comes
   configure({ url: URL_OF_A_MODEL, mayDownload })
   const [one, two] = [LanguageModel.create(), Summarizer.create()]
   while (!answer) await new Promise(setImmediate)
-  await new Promise(resolve => setTimeout(resolve, 5))
+  await settled()
   assert.deepEqual(asked, [{ url: URL_OF_A_MODEL, bytes: 7e8 }])
   assert.equal(await LanguageModel.availability(), 'downloadable')
   answer(false)
@@ -207,7 +207,7 @@ test('a load ends when all that wait for it have stopped, and not before', async
   const [one, two] = [new AbortController(), new AbortController()]
   const waiting = [one, two].map(({ signal }) => LanguageModel.create({ signal }))
   const { options: { signal } } = await loads(1)
-  await new Promise(resolve => setTimeout(resolve, 5))
+  await settled()
   one.abort()
   await fails(waiting[0], 'AbortError')
   assert.equal(signal.aborted, false)

@@ -54,6 +54,11 @@ export const expectStreamAborts = async call => {
   }
 }
 
+/** Resolves when each creation that has begun waits for its model, however busy the machine is. */
+export const settled = async () => {
+  for (let n = 0; n < 8; n++) await new Promise(resolve => setTimeout(resolve))
+}
+
 /** The events that a creation fires are those of the draft. Gives the session. */
 export const expectProgress = async create => {
   const events = []
@@ -65,7 +70,7 @@ export const expectProgress = async create => {
     })
   })
   isCreated = true
-  await new Promise(resolve => setTimeout(resolve, 5))
+  await settled()
   const shares = events.map(({ loaded }) => loaded)
   assert.deepEqual([shares[0], shares.at(-1)], [0, 1])
   for (const [n, { loaded, total, lengthComputable }] of events.entries()) {

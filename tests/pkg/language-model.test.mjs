@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  entry, expectAborts, expectNoProgressAfterAbort, expectProgress, expectStreamAborts, fails, given, OTHER, PROMPT, textsOf, wrong
+  entry, expectAborts, expectNoProgressAfterAbort, expectProgress, expectStreamAborts, fails, given, OTHER, PROMPT, settled, textsOf, wrong
 } from './drafts.mjs'
 import { echo } from './echo.mjs'
 
@@ -188,7 +188,7 @@ test('after an aborted stream the session goes on, without it', async () => {
   assert.equal(session.contextUsage, await session.measureContextUsage([
     { role: 'user', content: PROMPT }, { role: 'assistant', content: PROMPT }
   ]))
-  await new Promise(resolve => setTimeout(resolve, 5))
+  await settled()
   assert.equal(model.running, 0)
   // One that still waits is never asked.
   const running = session.prompt(OTHER)
