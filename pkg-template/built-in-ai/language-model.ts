@@ -7,7 +7,7 @@ import { exception, QuotaExceededError } from './errors.js'
 import { Handler } from './events.js'
 import { readExpected } from './expected.js'
 import { dictionary, oneOf, sequence } from './idl.js'
-import { messagesOf } from './prompts.js'
+import { hasWords, messagesOf } from './prompts.js'
 import type { Availability } from './shared-model.js'
 import { LanguageModelToolCall } from './tool-values.js'
 import { toolsOf } from './tools.js'
@@ -117,11 +117,9 @@ export class LanguageModel extends EventTarget {
     return created(wanted, given, async (held, signal) => {
       const { model } = held
       const { described } = read.tools ?? {}
-      // This also finds tools that the package does not support.
-      const usage = messages.length > 0 ? await model.countTokens(messages, described ? { tools: described } : {}) : 0
-      if (messages.length === 0 && described) {
-        await model.countTokens([{ role: 'user', content: '' }], { tools: described })
-      }
+      // This finds tools that the package does not support.
+      if (described) await model.countTokens([{ role: 'user', content: 'x' }], { tools: described })
+      const usage = await count(held, messages, read.tools)
       const quota = model.info.contextLength
       if (usage > quota) throw tooLong(usage, quota)
       await prewarm(held, messages, read.tools, signal)
@@ -172,7 +170,7 @@ export class LanguageModel extends EventTarget {
     const messages = messagesOf(input, this.#read.inputs, true)
     const signal = this.#life.signal(given.signal)
     return unlessAborted(signal, () => this.#life.run(signal, async () =>
-      this.#life.held.model.countTokens(await told(messages, constraint))))
+      count(this.#life.held, await told(messages, constraint))))
   }
 
   /** The tokens of the conversation so far. */
@@ -266,6 +264,8 @@ export class LanguageModel extends EventTarget {
     const { model, shared } = this.#life.held
     const messages = await told(given, constraint)
     const all = await this.#room(messages)
+    // There is nothing to answer.
+    if (all.length === 0) return ''
     const begun = all.at(-1)?.prefix ? all.at(-1)! : undefined
     const { mode, tools } = this.#read
     const options: Omit<GenerateOptions, 'responseFormat' | 'tools' | 'toolChoice' | 'parallelToolCalls' | 'raw' | 'special'> = {
@@ -311,7 +311,7 @@ export class LanguageModel extends EventTarget {
     }
     const toolCalls = usable ? await answer.toolCalls() : []
     const said: Message = { role: 'assistant', content: (begun?.content ?? '') + text, ...(toolCalls.length > 0 && { toolCalls }) }
-    await this.#keep([...begun ? all.slice(0, -1) : all, said], signal)
+    await this.#keep([...begun ? all.slice(0, -1) : all, ...hasWords(said) ? [said] : []], signal)
     if (toolCalls.length === 0) return text
     const calls = toolCalls.map(({ id: callID, name, arguments: args }): LanguageModelAnswerContent =>
       ({ type: 'tool-call', value: new LanguageModelToolCall({ callID, name, arguments: args }) }))
@@ -351,7 +351,7 @@ export class LanguageModel extends EventTarget {
     }
     // One token at least is the answer's.
     if (tokens >= window) {
-      const requested = await this.#life.held.model.countTokens(messages)
+      const requested = await count(this.#life.held, messages)
       throw tooLong(Math.max(requested, window + 1), window)
     }
     if (left === all) return all
@@ -362,11 +362,18 @@ export class LanguageModel extends EventTarget {
     return left
   }
 
-  async #count(messages: readonly Message[]): Promise<number> {
-    if (messages.length === 0) return 0
-    const tools = this.#read.tools?.described
-    return this.#life.held.model.countTokens(messages, tools ? { tools } : {})
+  #count(messages: readonly Message[]): Promise<number> {
+    return count(this.#life.held, messages, this.#read.tools)
   }
+}
+
+/** The tokens of messages. */
+async function count({ model }: Held, messages: readonly Message[], tools?: Tools): Promise<number> {
+  const last = messages.at(-1)
+  if (!last) return 0
+  // A template writes nothing after a call but its result.
+  const result = last.toolCalls && last.content.trim() === '' ? [{ role: 'tool' as const, content: '', toolCallId: last.toolCalls[0]!.id }] : []
+  return model.countTokens([...messages, ...result], tools ? { tools: tools.described } : {})
 }
 
 /** Only a prompt can begin an answer. */

@@ -12,8 +12,9 @@ const ROLES = ['system', 'user', 'assistant'] as const
 const ROLE_OF = { 'tool-call': 'assistant', 'tool-response': 'user' } as const
 
 /**
- * The messages of a prompt, at least one. `expected` are the types of content that the session takes, beside texts.
- * `isFirst` says whether they begin the conversation, as a message of the system must.
+ * The messages of a prompt. Those without words are left out, as a template has nothing to write for them: there may be
+ * none. `expected` are the types of content that the session takes, beside texts. `isFirst` says whether they begin the
+ * conversation, as a message of the system must.
  *
  * Throws a `TypeError` for what is no prompt, and a `DOMException`: `NotSupportedError` for content that the session
  * does not take, `SyntaxError` for a `prefix` elsewhere than at the end, `DataError` for values that are no JSON.
@@ -21,10 +22,9 @@ const ROLE_OF = { 'tool-call': 'assistant', 'tool-response': 'user' } as const
 export function messagesOf(
   input: unknown, expected: ReadonlySet<LanguageModelMessageType>, isFirst: boolean
 ): Message[] {
-  if (!isSequence(input)) return [{ role: 'user', content: text(input) }]
+  if (!isSequence(input)) return [{ role: 'user' as const, content: text(input) }].filter(hasWords)
   const given = [...input]
-  if (given.length === 0) return [{ role: 'user', content: '' }]
-  return given.flatMap((message, n) => {
+  const messages = given.flatMap((message, n) => {
     const { role: named, content, prefix } = dictionary(message, `message ${n}`)
     const role = oneOf(named, ROLES, `the role of message ${n}`)
     if (prefix && (role !== 'assistant' || n < given.length - 1)) {
@@ -39,10 +39,14 @@ export function messagesOf(
     if (!prefix) return found
     const [begun] = found
     if (begun!.toolCalls) throw new TypeError('a message with `prefix` cannot have tool calls')
-    // An answer that begins with nothing is not begun.
-    return begun!.content === '' ? [] : [{ ...begun!, prefix: true }]
+    return [{ ...begun!, prefix: true }]
   })
+  return messages.filter(hasWords)
 }
+
+/** Whether a message says anything. The result of a tool may be empty. */
+export const hasWords = ({ role, content, toolCalls }: Message): boolean =>
+  role === 'tool' || toolCalls !== undefined || content.trim() !== ''
 
 /** A message of the page as messages of the package: results of tools are messages of their own there. */
 function merged(

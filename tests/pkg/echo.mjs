@@ -44,7 +44,7 @@ const held = (grammar, begun) => {
 export const echo = ({ contextLength = 200, thinking = false, says = echoed, args = {}, fails } = {}) => {
   const model = { info: { contextLength, thinking, maxBatch: 4 }, asked: [], warmed: [], running: 0, most: 0, disposed: 0 }
   model.countTokens = async (messages, { tools = [] } = {}) => {
-    if (messages.length === 0) throw bad('messages', 'must not be empty')
+    checkMessages(messages)
     checkTools(tools)
     const tokens = messages.map(({ content, toolCalls = [] }) => FRAME + wordsOf(content).length + toolCalls.length)
     return tokens.reduce((sum, count) => sum + count, tools.length)
@@ -119,6 +119,12 @@ const inFormat = (responseFormat, begun) => {
   } catch (error) {
     throw bad('responseFormat', error.message)
   }
+}
+
+const checkMessages = messages => {
+  const last = messages.at(messages.at(-1)?.prefix ? -2 : -1)
+  if (!last) throw bad('messages', 'must not be empty')
+  if (last.role !== 'tool' && last.content.trim() === '') throw bad('prompt', 'there is nothing to answer')
 }
 
 const checkTools = tools => {

@@ -293,6 +293,18 @@ test('append: empty inputs, and those that become texts', async () => {
   for (const [name, [input]] of Object.entries(EMPTY)) assert.equal(await session.append(input), undefined, name)
 })
 
+test('an empty prompt answers what was appended, and an answer without words is none', async () => {
+  const model = given(echo({ says: messages => messages.length === 1 ? '' : 'yes' }))
+  const session = await LanguageModel.create()
+  assert.equal(await session.prompt(' '), '')
+  assert.deepEqual(model.asked, [])
+  assert.equal(await session.measureContextUsage(''), 0)
+  await session.append('Name a bird.')
+  assert.equal(await session.prompt([]), '')
+  assert.deepEqual(model.asked[0].messages, [{ role: 'user', content: 'Name a bird.' }])
+  assert.equal(await session.prompt('Another.'), 'yes')
+})
+
 test('append: the next prompt knows it, and the model has read it', async () => {
   const model = given(echo())
   const session = await LanguageModel.create()

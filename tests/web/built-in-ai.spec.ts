@@ -4,18 +4,15 @@ import { test } from '@playwright/test'
 import { ask, expectChat, expectExtracts, expectText, expectUnchanged, withPolyfill } from './built-in-ai'
 import { expect, GOLDEN_MODEL, heldHalfway, MODEL, scripted } from './harness'
 
-// Chromium has none of the interfaces here, and a GPU that is a program: so the CPU computes.
-test('a chat for the Prompt API runs unchanged, once the visitor has clicked', async ({ page }) => {
+// The GPU is a program here: so the CPU computes.
+// All that Playwright evaluates counts as a click: tests/pkg has what happens without one.
+test('a chat for the Prompt API runs unchanged', async ({ page }) => {
   expectUnchanged()
   const fetched: string[] = []
   page.on('request', request => { if (request.method() === 'GET') fetched.push(request.url()) })
   await page.goto(withPolyfill('chat'))
   await expectText(page, 'state', 'downloadable')
-  // A script submits the form: that is no click.
-  await ask(page, 'Who are you?')
-  await expectText(page, 'state', 'NotAllowedError')
   expect(fetched.filter(url => url.endsWith('.gguf'))).toEqual([])
-  await page.locator('#answer').click()
   await expectChat(page)
   await page.reload()
   await expectText(page, 'state', 'available')
