@@ -11,7 +11,7 @@ const { configure, DecisionModel, LanguageModel, Summarizer } = entry
 const { BitNet, BitNetError } = await import('../../pkg/index.js')
 
 const URL_OF_A_MODEL = 'https://example.com/model.gguf'
-/** What the replaced methods do. */
+/** The answers of the replaced methods. */
 let world
 const natives = {}
 const before = { load: BitNet.load, availability: BitNet.availability, missing: BitNet.cache.missing }

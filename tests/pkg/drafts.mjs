@@ -1,4 +1,4 @@
-// What the tests of `tritloom/built-in-ai` share. docs/BUILT-IN-AI.md says which file of the web platform tests each of
+// The parts that the tests of `tritloom/built-in-ai` share. docs/BUILT-IN-AI.md says which file of the web platform tests each of
 // them stands for.
 import assert from 'node:assert/strict'
 
