@@ -18,11 +18,13 @@ fn tokens_of_span(n: u32) -> u32 {
 
 // The span of the token whose id has this index.
 fn span_of(token: u32) -> u32 {
-    var n = 0u;
-    while is_row(n + 1u) && step.rows[n + 1u].token <= token {
-        n++;
+    var found = 0u;
+    for (var n = 1u; n < 14u; n++) {
+        if is_row(n) && step.rows[n].token <= token {
+            found = n;
+        }
     }
-    return n;
+    return found;
 }
 
 fn row_of(token: u32) -> Row {

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { inRoot } from '../../scripts/paths.mjs'
 import { spreadModel, volumes } from '../web/models.mjs'
 import {
-  BitNet, BUNDLED, bundledGoldens, CACHE, continuation, expected, failsWith, GOLDEN, goldens, run, script, using
+  BitNet, BUNDLED, bundledGoldens, CACHE, continuation, expected, failsWith, GOLDEN, goldens, PACKAGE, run, script, using
 } from './support.mjs'
 
 test('every golden text of a small model, token by token', () => using(GOLDEN, {}, async model => {
@@ -21,6 +21,18 @@ test('the bundled model answers, token by token', () => using(BUNDLED, {}, async
   const golden = bundledGoldens.find(({ name }) => name === 'who')
   assert.deepEqual(await continuation(model, golden), expected(golden))
 }))
+
+test('the code of docs/NODE.md runs', async () => {
+  const blocks = [...readFileSync(inRoot('docs', 'NODE.md'), 'utf8').matchAll(/^```js\n(.*?)^```$/gms)]
+  assert.equal(blocks.length, 2)
+  for (const [, code] of blocks) {
+    const given = code.includes('OpenAI') ? "import OpenAI from 'openai'\n" : ''
+    const body = given + code.replace("from 'tritloom'", `from '${pathToFileURL(PACKAGE)}'`)
+    const { status, stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', body])
+    assert.equal(status, 0, stderr)
+    if (!given) assert.ok(stdout.length > 100, stdout)
+  }
+})
 
 test('a model is loaded from a path, an address of a file, a blob, bytes, a stream, and in this thread', async () => {
   const bytes = readFileSync(GOLDEN)

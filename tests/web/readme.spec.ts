@@ -1,5 +1,5 @@
 // Every block of JavaScript in the documentation runs, with a small model in place of the one it
-// names.
+// names. Those of docs/NODE.md run in Node: see tests/node/goldens.test.mjs.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { giveAi } from './ai'
@@ -7,7 +7,7 @@ import { expect, GOLDEN_MODEL, load, test } from './harness'
 import { giveOpenAI } from './openai'
 import type { Settings } from '../../pkg/built-in-ai.js'
 
-const files = ['README.md', 'pkg-template/README.md', ...readdirSync('docs').filter(name => name.endsWith('.md')).map(name => join('docs', name))]
+const files = ['README.md', 'pkg-template/README.md', ...readdirSync('docs').filter(name => name.endsWith('.md') && name !== 'NODE.md').map(name => join('docs', name))]
 
 interface Block {
   file: string
