@@ -53,6 +53,7 @@ const LOAD: Row[] = [
     'must be `sha256-` and the base64 of the file\'s 32-byte hash'
   ],
   ['backend', ...choice('auto', 'webgpu', 'cpu')],
+  ['threads', [...othersThan('number'), ...NO_INTEGERS, '0', '1025'], 'must be an integer from 1 to 1024'],
   ['kv', ...choice('f16', 'f32', 'int8')],
   ['lmHead', ...choice('auto', 'f16', 'int8')],
   ['i2sLayout', ...choice('x86', 'arm')],
