@@ -1,5 +1,8 @@
 // The entry `tritloom/ai-sdk`: models for the npm package `ai`.
-/** @ts-ignore: without the package `ai` the type of its messages is `any`. */
+//
+// A project may use this entry without the package `ai`. TypeScript would then refuse the next line, so
+// its error is ignored: the type of messages is `any`, and all other types are checked.
+/** @ts-ignore: see above. */
 import type { UIMessage } from 'ai'
 import { createTritloom } from './ai-sdk/provider.js'
 import type { TritloomDataParts } from './ai-sdk/types.js'

@@ -183,7 +183,7 @@ export interface Progress {
 
 /** An event that a page may want to tell its visitor while a model loads. `why` is for people. */
 export type ProgressNote =
-  /** So many bytes are left from an earlier download. They are used if the server supports it. */
+  /** An earlier download left this many bytes. The load uses them if the server can send a part of the file. */
   | { kind: 'resumed', bytes: number }
   /** The least recently used model was deleted to make room for this one. */
   | { kind: 'evicted', url: string, bytes: number }

@@ -24,9 +24,9 @@ export interface LoadedModel {
 export type TritloomAvailability = 'unavailable' | 'downloadable' | 'downloading' | 'available'
 
 /**
- * The options of a call for this provider: `providerOptions: { tritloom: { … } }`. They are those options of
- * `generate` for which the AI SDK has no name. Another name is `bad-option`. A `responseFormat` must be JSON:
- * `{ type: 'regex', pattern }` or `{ type: 'lark', grammar }`.
+ * The options of a call for this provider: `providerOptions: { tritloom: { … } }`. The AI SDK has no name for these
+ * options of `generate`. An unknown name is `bad-option`. The SDK passes JSON only, so a `responseFormat` here is
+ * `{ type: 'regex', pattern }` or `{ type: 'lark', grammar }`, and no `RegExp`.
  */
 export type TritloomProviderOptions = Pick<
   GenerateOptions,

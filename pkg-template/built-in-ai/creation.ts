@@ -44,8 +44,9 @@ export async function availabilityOf(wanted: Wanted): Promise<Availability> {
 }
 
 /**
- * Creates a session: the browser's own, or what `make` gives. `given` has the options of all interfaces. Rejects with
- * what the page's `monitor` throws, and with the reason of its `signal`.
+ * Creates a session: the browser's own, or the one that `make` gives. `given` has the options of all interfaces. If the
+ * page's `monitor` throws an error, the promise rejects with it. If the page's `signal` aborts, it rejects with the
+ * signal's reason.
  */
 export async function created<T>(
   wanted: Wanted, given: Record<string, unknown>, make: (held: Held, signal: AbortSignal | undefined) => T | Promise<T>

@@ -149,7 +149,7 @@ export class LanguageModel extends EventTarget {
       this.#queued(signal, () => this.#answer({ ...asked, signal }, onChunk as (chunk: AnyChunk) => void)))
   }
 
-  /** Adds messages to the conversation, and lets the model read them in advance. */
+  /** Adds messages to the conversation. The model reads them at once, so that the next answer comes sooner. */
   append(input: LanguageModelPrompt, options: SignalOptions = {}): Promise<void> {
     const read = () => {
       const asked = this.#ask(input, { signal: dictionary(options, 'options').signal })
@@ -220,7 +220,7 @@ export class LanguageModel extends EventTarget {
     return this.#read.mode ?? 'balanced'
   }
 
-  /** A session with the same conversation, which goes on independently. Calls that run are not part of it. */
+  /** A second session that begins with the same conversation. It does not have the calls that still run. */
   async clone(options: SignalOptions = {}): Promise<LanguageModel> {
     const signal = this.#life.signal(dictionary(options, 'options').signal)
     const begun = { ...this.#read, held: this.#life.held, messages: this.#messages, kept: this.#kept, usage: this.#usage }

@@ -2,7 +2,7 @@
 import { Handler, progressEvent } from './events.js'
 
 const TYPE = 'downloadprogress'
-/** Progress is told in so many steps. */
+/** The number of steps in which a page learns of the progress. */
 const STEPS = 0x10000
 
 /**

@@ -46,8 +46,9 @@ export interface LanguageModelTool {
   /** The JSON schema of its arguments, of the type `object`. */
   inputSchema: object
   /**
-   * Answers a call. A result that is no text is given to the model as JSON; of what it throws, the model gets the
-   * message. Without it, `prompt()` gives the calls to the page, which needs `expectedOutputs` of the type `tool-call`.
+   * Answers a call. The model gets a result that is no text as JSON. If the function throws an error, the model gets the
+   * error's message. Without this function, `prompt()` gives the calls to the page, which needs `expectedOutputs` of the
+   * type `tool-call`.
    */
   execute?: (args: any) => unknown
 }

@@ -14,7 +14,7 @@ import { place } from './place.js'
 const PERIOD = 100
 /** Milliseconds after which a thread says that it still holds its locks. */
 const BEAT = 20_000
-/** A lock of which its thread has not said so for so many milliseconds is free, if its thread cannot be seen from here. */
+/** Milliseconds without a word from a lock's thread, after which the lock is free. For threads that cannot be seen from here. */
 const LONGEST = 120_000
 
 type Mode = 'exclusive' | 'shared'

@@ -1,4 +1,4 @@
-// Who holds a lock, and whether that thread's program still runs.
+// Names the thread that holds a lock, and finds out whether its program still runs.
 import { createHash } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'

@@ -1,4 +1,4 @@
-// The first script of a thread: makes what a browser's worker finds, then runs the script that it was made for.
+// The first script of a thread. It defines the globals that a browser's worker has, then runs the thread's own script.
 import { parentPort, workerData } from 'node:worker_threads'
 import { DAWN, dawn, END, finished } from './gpu.js'
 import './here.js'

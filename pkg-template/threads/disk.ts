@@ -23,7 +23,7 @@ export type DiskTask = { id: number } & (
   | { kind: 'flush' | 'close', name: string }
 )
 
-/** The answer of a thread. The answer to `hello` is the lock that the thread holds as long as it lives. */
+/** The answer of a thread. The one to `hello` names a lock, which the thread holds as long as it lives. */
 export interface DiskReply extends DiskAnswer {
   id: number
   lock?: string | undefined

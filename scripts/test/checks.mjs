@@ -29,6 +29,9 @@ const ON_GPU = ['kernels', 'engine']
 /** Tests with this word in their path load the bundled model. A quick run leaves them out. */
 const BUNDLED = 'bundled'
 
+/** Milliseconds after which a file of tests for Node fails. Without a limit, a wait that never ends would hold the run. */
+const NODE_TIMEOUT = 600_000
+
 const nodeTests =
   (folder, node = () => process.execPath) =>
   ({ hear }) => {
@@ -36,7 +39,7 @@ const nodeTests =
     const files = names.map(name => inRoot('tests', folder, name))
     const program = node()
     if (!program) return 'left out: no Node that is new enough'
-    return runHearing(program, ['--test', '--test-reporter=spec', ...files], hear)
+    return runHearing(program, ['--test', `--test-timeout=${NODE_TIMEOUT}`, '--test-reporter=spec', ...files], hear)
   }
 
 /** Deno, Bun and Dawn are fetched only for a run of everything. */

@@ -21,7 +21,7 @@ const MIN_PREFILL_SPLIT: usize = 256;
 /// splits. It is the number of positions that the kernel takes at a time.
 const MIN_FEW_SPLIT: usize = 64;
 
-/// A context is long if it has so many times the tokens of the step.
+/// A context is long if it has at least this many times the tokens of the step.
 const LONG: usize = 4;
 
 /// Tokens times splits that keep a large card busy.
@@ -340,8 +340,9 @@ impl State {
         self.step_in_chunk(pos, n_tokens, (n_tokens, pos + n_tokens))
     }
 
-    /// A step of `n_tokens` after `pos`. It is part of a chunk of so many tokens that ends there, and
-    /// splits the context as that would, because sums of floats depend on the splits.
+    /// A step of `n_tokens` after `pos`, which is a part of a chunk. The chunk has `all` tokens and ends
+    /// at `end`. Every part splits the context as the whole chunk would, because sums of floats depend
+    /// on the splits.
     pub(super) fn step_in_chunk(
         &self,
         pos: usize,

@@ -83,11 +83,11 @@ const _: () = assert!(size_of::<Step>() == 256);
 pub enum Extent {
     /// The same in every step.
     Fixed(u32),
-    /// One for every so many tokens of the step.
+    /// One for each group of this many tokens of the step.
     Tokens(u32),
     /// One for each split of the context.
     Splits,
-    /// One for every so many tokens of the step's longest span.
+    /// One for each group of this many tokens of the step's longest span.
     LongestSpan(u32),
     /// One for each split of the context of each span.
     SplitsOfSpans,

@@ -71,9 +71,9 @@ impl Chunks {
     }
 
     /// The next chunk of a sequence of `len` tokens. The tokens before `from` were in the cache,
-    /// and those up to `pos` were submitted. Gives the number of tokens, and the positions of the chunk
-    /// that a fast card would compute. On a slow card several chunks are parts of it, and all attend as
-    /// if they were one.
+    /// and those up to `pos` were submitted. Gives the number of tokens to submit now, and the positions of
+    /// the whole chunk. A fast card computes the whole chunk at once. A slow card computes it in parts, and
+    /// each part attends as the whole would.
     pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, Range<usize>) {
         let from = if self.fixed { 0 } else { from };
         let begin = pos - (pos - from) % self.max_tokens;

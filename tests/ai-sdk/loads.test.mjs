@@ -27,9 +27,12 @@ const replaced = () => {
   return loads
 }
 
-/** Waits until so many loads have begun. */
+/** Waits until `count` loads have begun. A load begins within a few turns of the event loop. */
 const begun = async (loads, count) => {
-  while (loads.length < count) await new Promise(setImmediate)
+  for (let turn = 0; loads.length < count; turn++) {
+    assert.ok(turn < 10_000, `${loads.length} loads have begun`)
+    await new Promise(setImmediate)
+  }
   return loads[count - 1]
 }
 
