@@ -172,19 +172,18 @@ test('SIGINT ends a download, and what came of it stays', async () => {
 })
 
 test('SIGINT ends an answer; in a chat, the next line is answered', async () => {
-  const once = await run(process.execPath, [CLI, 'run', 'Once', '--raw', '--model', BUNDLED], {
-    until: ({ stdout }, child) => { if (stdout.length > 0) child.kill('SIGINT') }
-  })
+  // One signal at the first text. A second one would end the program at once, as a user expects who is impatient.
+  const interrupted = () => {
+    let isSent = false
+    return ({ stdout }, child) => {
+      if (!isSent && stdout.length > 0) isSent = child.kill('SIGINT')
+    }
+  }
+  const once = await run(process.execPath, [CLI, 'run', 'Once', '--raw', '--model', BUNDLED], { until: interrupted() })
   assert.equal(once.status, 130, once.stderr)
   assert.doesNotMatch(once.stderr, /^ {4}at |^error/m)
-  let isStopped = false
   const chat = await run(process.execPath, [CLI, 'chat', '--model', BUNDLED], {
-    input: 'Tell me a long story\nWho are you?\n',
-    until: ({ stdout }, child) => {
-      if (isStopped || stdout.length === 0) return
-      isStopped = true
-      child.kill('SIGINT')
-    }
+    input: 'Tell me a long story\nWho are you?\n', until: interrupted()
   })
   assert.equal(chat.status, 0, chat.stderr)
   assert.equal(chat.stdout.trimEnd().split('\n').length, 2, chat.stdout)
