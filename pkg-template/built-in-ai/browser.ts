@@ -17,6 +17,6 @@ export async function browsers(
   const native = (globalThis as unknown as Record<string, Native | undefined>)[name]
   if (!native || native === ours) return undefined
   // A browser that does not know an option is one that cannot do it.
-  const availability = await native.availability(options).catch(() => 'unavailable' as const)
+  const availability = await (async () => native.availability(options))().catch(() => 'unavailable' as const)
   return availability === 'unavailable' ? undefined : { native, availability }
 }

@@ -1,5 +1,6 @@
 // The option `responseConstraint`.
 import { isObject } from './idl.js'
+import { isRegExp } from '../check.js'
 import { fetched } from '../error.js'
 import type { Message, ResponseFormat } from '../types.js'
 
@@ -17,7 +18,7 @@ export function constraintOf(given: unknown, omitsInput: unknown): Constraint | 
     return undefined
   }
   if (!isObject(given)) throw new TypeError('`responseConstraint` must be a JSON schema or a RegExp')
-  const format: ResponseFormat = given instanceof RegExp
+  const format: ResponseFormat = isRegExp(given)
     ? given
     : { type: 'json_schema', schema: given as Record<string, unknown> }
   return { format, isTold: !omitsInput }

@@ -78,7 +78,6 @@ export async function created<T>(
     signal?.throwIfAborted()
     return session
   } catch (error) {
-    shared.notice(error)
     throw signal?.aborted ? signal.reason : translated(error)
   } finally {
     leave()
@@ -99,10 +98,13 @@ export class Life {
   #end = new AbortController()
   #leave: () => void
 
+  /** Throws the reason of a signal that has aborted, as that would never end the session. */
   constructor(held: Held, signal: AbortSignal | undefined) {
+    signal?.throwIfAborted()
     this.held = held
     this.#leave = held.shared.join()
-    signal?.addEventListener('abort', () => this.end(signal.reason), { once: true })
+    // A signal may outlive many sessions, and must not keep them.
+    signal?.addEventListener('abort', () => this.end(signal.reason), { signal: this.#end.signal })
   }
 
   /** Ends all calls that run, and those to come, with `reason`. */
@@ -126,7 +128,6 @@ export class Life {
       signal.throwIfAborted()
       return result
     } catch (error) {
-      this.held.shared.notice(error)
       throw signal.aborted ? signal.reason : translated(error)
     }
   }
@@ -135,7 +136,7 @@ export class Life {
   stream<T>(signal: AbortSignal, job: (signal: AbortSignal, onChunk: (chunk: T) => void) => Promise<unknown>): ReadableStream<T> {
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
-    return new ReadableStream<T>({
+    return iterable(new ReadableStream<T>({
       start: controller => {
         // An aborted job may take a while to end: the stream does not wait for that.
         const onAbort = () => controller.error(signal.reason)
@@ -145,6 +146,21 @@ export class Life {
           .finally(() => signal.removeEventListener('abort', onAbort))
       },
       cancel: reason => stop.abort(reason)
-    })
+    }))
   }
+}
+
+/** Safari's streams cannot be looped over yet. */
+function iterable<T>(stream: ReadableStream<T>): ReadableStream<T> {
+  if (Symbol.asyncIterator in (stream as object)) return stream
+  const value = async function* () {
+    const reader = stream.getReader()
+    try {
+      for (let read; !(read = await reader.read()).done;) yield read.value
+    } finally {
+      // This stops the model if the loop was left, and does nothing at the end.
+      await reader.cancel()
+    }
+  }
+  return Object.defineProperty(stream, Symbol.asyncIterator, { value })
 }

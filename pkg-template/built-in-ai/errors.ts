@@ -29,6 +29,10 @@ class Exceeded extends DOMException implements QuotaExceeded {
 export const QuotaExceededError: QuotaExceededClass =
   (globalThis as { QuotaExceededError?: QuotaExceededClass }).QuotaExceededError ?? Exceeded
 
+/** The exception of an input of so many tokens, where there is room for `quota`. */
+export const tooLong = (requested: number, quota: number): QuotaExceeded =>
+  new QuotaExceededError(`the prompt takes ${requested} tokens, and there are ${quota}`, { requested, quota })
+
 export const exception = (name: string, message: string): DOMException => new DOMException(message, name)
 
 /** The exception of every call after `destroy()`, and of those that run then. */
@@ -53,7 +57,7 @@ const NAMES: Partial<Record<ErrorCode, string>> = {
 }
 
 /** The code of an error of the package, also of another copy of it; `undefined` for any other error. */
-export const codeOf = (error: unknown): ErrorCode | undefined =>
+const codeOf = (error: unknown): ErrorCode | undefined =>
   error instanceof Error && error.name === 'BitNetError' ? (error as Error & { code: ErrorCode }).code : undefined
 
 /** The exception for an error of the package, with that as its `cause`; any other error as it is. */

@@ -3,7 +3,7 @@ import { constraintOf, told } from './constraint.js'
 import type { Constraint } from './constraint.js'
 import { availabilityOf, created, Life, task } from './creation.js'
 import type { Held, Wanted } from './creation.js'
-import { exception, QuotaExceededError } from './errors.js'
+import { exception, tooLong } from './errors.js'
 import { Handler } from './events.js'
 import { readExpected } from './expected.js'
 import { dictionary, oneOf, sequence } from './idl.js'
@@ -115,13 +115,11 @@ export class LanguageModel extends EventTarget {
     const messages = initial.length === 0 ? [] : messagesOf(initial, read.inputs, true)
     checkWhole(messages)
     return created(wanted, given, async (held, signal) => {
-      const { model } = held
-      const { described } = read.tools ?? {}
       // This finds tools that the package does not support.
-      if (described) await model.countTokens([{ role: 'user', content: 'x' }], { tools: described })
       const usage = await count(held, messages, read.tools)
-      const quota = model.info.contextLength
-      if (usage > quota) throw tooLong(usage, quota)
+      const quota = held.model.info.contextLength
+      // One token at least is an answer's.
+      if (usage >= quota) throw tooLong(usage, quota)
       await prewarm(held, messages, read.tools, signal)
       return new LanguageModel(KEY, { ...read, held, messages, kept: messages.length, usage }, signal)
     })
@@ -157,9 +155,9 @@ export class LanguageModel extends EventTarget {
       return asked
     }
     return this.#call(read, async ({ messages, signal }) => {
-      const all = await this.#room(messages)
+      const [all, isLess] = await this.#room(messages, signal)
       await prewarm(this.#life.held, all, this.#read.tools, signal)
-      await this.#keep(all, signal)
+      await this.#keep(all, isLess, signal)
     })
   }
 
@@ -170,7 +168,7 @@ export class LanguageModel extends EventTarget {
     const messages = messagesOf(input, this.#read.inputs, true)
     const signal = this.#life.signal(given.signal)
     return unlessAborted(signal, () => this.#life.run(signal, async () =>
-      count(this.#life.held, await told(messages, constraint))))
+      measured(this.#life.held, await told(messages, constraint))))
   }
 
   /** The tokens of the conversation so far. */
@@ -263,7 +261,7 @@ export class LanguageModel extends EventTarget {
   async #answer({ messages: given, constraint, signal }: Asked, onChunk: (chunk: AnyChunk) => void): Promise<string | LanguageModelAnswerContent[]> {
     const { model, shared } = this.#life.held
     const messages = await told(given, constraint)
-    const all = await this.#room(messages)
+    const [all, isLess] = await this.#room(messages, signal)
     // There is nothing to answer.
     if (all.length === 0) return ''
     const begun = all.at(-1)?.prefix ? all.at(-1)! : undefined
@@ -297,7 +295,7 @@ export class LanguageModel extends EventTarget {
       }
       const run = await model.runTools({ ...options, messages: all, tools: usable.runnable, onAnswer })
       await Promise.all(reading)
-      await this.#keep(run.messages, signal)
+      await this.#keep(run.messages, isLess, signal)
       return text
     }
     const answer = model.generate(all, {
@@ -311,7 +309,7 @@ export class LanguageModel extends EventTarget {
     }
     const toolCalls = usable ? await answer.toolCalls() : []
     const said: Message = { role: 'assistant', content: (begun?.content ?? '') + text, ...(toolCalls.length > 0 && { toolCalls }) }
-    await this.#keep([...begun ? all.slice(0, -1) : all, ...hasWords(said) ? [said] : []], signal)
+    await this.#keep([...begun ? all.slice(0, -1) : all, ...hasWords(said) ? [said] : []], isLess, signal)
     if (toolCalls.length === 0) return text
     const calls = toolCalls.map(({ id: callID, name, arguments: args }): LanguageModelAnswerContent =>
       ({ type: 'tool-call', value: new LanguageModelToolCall({ callID, name, arguments: args }) }))
@@ -319,70 +317,81 @@ export class LanguageModel extends EventTarget {
     return [...text === '' ? [] : [{ type: 'text' as const, value: text }], ...calls]
   }
 
-  /** Makes messages the conversation. */
-  async #keep(messages: readonly Message[], signal: AbortSignal): Promise<void> {
-    const usage = await this.#count(messages)
+  /** Makes messages the conversation. `isLess` says that turns were evicted. */
+  async #keep(messages: readonly Message[], isLess: boolean, signal: AbortSignal): Promise<void> {
+    const usage = await this.#count(messages, signal)
     signal.throwIfAborted()
     this.#messages = [...messages]
     this.#usage = usage
     // A first prompt may begin with the system's message, which is never evicted either.
     if (this.#kept === 0 && messages[0]?.role === 'system') this.#kept = 1
+    if (!isLess) return
+    this.dispatchEvent(new Event('contextoverflow'))
+    this.dispatchEvent(new Event('quotaoverflow'))
   }
 
   /**
-   * The conversation with further messages. If they leave too little room for an answer, the oldest turns are evicted,
-   * as many as needed. Rejects with `QuotaExceededError` if there is no room for the messages themselves.
+   * The conversation with further messages, and whether it is without the oldest turns: as many as have to be evicted to
+   * leave room for an answer. Rejects with `QuotaExceededError` if there is no room for the messages themselves.
    */
-  async #room(messages: readonly Message[]): Promise<Message[]> {
+  async #room(messages: readonly Message[], signal: AbortSignal): Promise<[all: Message[], isLess: boolean]> {
     const window = this.contextWindow
     const { length } = this.#messages
     const all = [...this.#messages, ...messages]
     const kept = all.slice(0, this.#kept)
-    const wanted = Math.min(this.#life.held.shared.settings.answers?.maxTokens ?? Infinity, window * ANSWER_SHARE)
+    const { maxTokens } = this.#life.held.shared.settings.answers ?? {}
+    // The model refuses a wrong `maxTokens`, so no turn is evicted because of it.
+    const wanted = Math.min(Number.isInteger(maxTokens) ? maxTokens! : Infinity, window * ANSWER_SHARE)
     // A turn begins with the user. Results of tools stay with their calls.
     const isStart = ({ role }: Message, n: number) => n < length ? role === 'user' : n === length && role !== 'tool'
     const starts = all.flatMap((message, n) => n > kept.length && isStart(message, n) ? [n] : [])
     let left = all
-    let tokens = await this.#count(all)
+    let tokens = await this.#count(all, signal)
     for (const start of starts) {
       if (tokens <= window - wanted) break
       left = [...kept, ...all.slice(start)]
-      tokens = await this.#count(left)
+      tokens = await this.#count(left, signal)
     }
     // One token at least is the answer's.
     if (tokens >= window) {
-      const requested = await count(this.#life.held, messages)
+      const requested = await measured(this.#life.held, messages)
       throw tooLong(Math.max(requested, window + 1), window)
     }
-    if (left === all) return all
-    this.#messages = left.slice(0, left.length - messages.length)
-    this.#usage = await this.#count(this.#messages)
-    this.dispatchEvent(new Event('contextoverflow'))
-    this.dispatchEvent(new Event('quotaoverflow'))
-    return left
+    return [left, left !== all]
   }
 
-  #count(messages: readonly Message[]): Promise<number> {
+  async #count(messages: readonly Message[], signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted()
     return count(this.#life.held, messages, this.#read.tools)
   }
 }
 
-/** The tokens of messages. */
+/** A message that stands for another. */
+const ANY: Message = { role: 'user', content: 'x' }
+
+/** The tokens of a conversation and of the tools that the model may call. */
 async function count({ model }: Held, messages: readonly Message[], tools?: Tools): Promise<number> {
+  const options = tools ? { tools: tools.described } : {}
   const last = messages.at(-1)
-  if (!last) return 0
-  // A template writes nothing after a call but its result.
-  const result = last.toolCalls && last.content.trim() === '' ? [{ role: 'tool' as const, content: '', toolCallId: last.toolCalls[0]!.id }] : []
-  return model.countTokens([...messages, ...result], tools ? { tools: tools.described } : {})
+  if (!last) return tools ? await model.countTokens([ANY], options) - await model.countTokens([ANY]) : 0
+  // A template writes no end to calls alone.
+  const said = last.role === 'assistant' && last.content.trim() === '' ? { ...last, content: 'x' } : last
+  return model.countTokens([...messages.slice(0, -1), said], options)
+}
+
+/** The tokens that messages take in a conversation: results need calls before them, and the beginning of an answer a message. */
+async function measured(held: Held, messages: readonly Message[]): Promise<number> {
+  const results = messages.slice(0, messages.findIndex(({ role }) => role !== 'tool') >>> 0)
+  const toolCalls = results.map(({ toolCallId }) => ({ id: toolCallId!, name: 'x', arguments: {} }))
+  const before: Message[] = results.length > 0 ? [ANY, { role: 'assistant', content: 'x', toolCalls }]
+    : messages[0]?.prefix ? [ANY] : []
+  return await count(held, [...before, ...messages]) - await count(held, before)
 }
 
 /** Only a prompt can begin an answer. */
 function checkWhole(messages: readonly Message[]): void {
   if (messages.at(-1)?.prefix) throw exception('SyntaxError', 'only `prompt` and `promptStreaming` take a `prefix`')
 }
-
-const tooLong = (requested: number, quota: number) =>
-  new QuotaExceededError(`the prompt takes ${requested} tokens, and there are ${quota}`, { requested, quota })
 
 /** Lets the model read messages in advance. Some templates cannot write them without a question: then it reads them later. */
 async function prewarm(

@@ -11,6 +11,8 @@ export interface Download {
   url: string
   /** The bytes that would come; `undefined` if the server does not say. */
   bytes: number | undefined
+  /** Aborts when no session waits for the answer any more: then close the question. */
+  signal: AbortSignal
 }
 
 /** Settings of `tritloom/built-in-ai`. A name that is not listed is `bad-option`. */
@@ -27,7 +29,8 @@ export interface Settings {
    * - Default: once the visitor has clicked or pressed a key in the page, as the drafts have it.
    * - `true`: at any time. `false`: never.
    * - A function: asks the visitor each time, before any byte of the model comes. It gives, or resolves to,
-   *   whether the download may begin.
+   *   whether the download may begin. All sessions wait for its answer, so a question that is closed must
+   *   give one, too. `configure` ends the waiting: the sessions then reject with an `AbortError`.
    *
    * `create()` rejects with a `NotAllowedError` if it may not.
    */

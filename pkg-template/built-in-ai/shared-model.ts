@@ -1,5 +1,5 @@
 // The model that all sessions of a page share.
-import { codeOf, exception } from './errors.js'
+import { exception } from './errors.js'
 import { checked } from './settings.js'
 import type { Checked, Settings } from './settings.js'
 import { fetched } from '../error.js'
@@ -10,12 +10,13 @@ import type { BitNet } from '../page/model.js'
 export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'available'
 
 /** The package without this entry. It is fetched when a model is asked for. */
-const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
+const core = () => fetched(() => import('../page/had.js'))
 
 /** A load. It may also have ended with a model. */
 interface Loading {
   model: Promise<BitNet>
   stop: AbortController
+  /** `downloadable` while it waits for permission. */
   state: Availability
   isReady: boolean
   onProgress: Set<(share: number) => void>
@@ -40,10 +41,8 @@ export class SharedModel {
     if (model) return 'available'
     if (url === undefined) return 'unavailable'
     if (this.#loading) return this.#loading.state
-    const BitNet = await core()
-    if (!(await BitNet.availability()).available) return 'unavailable'
-    if (await this.#missing(BitNet, url) === 0) return 'available'
-    return this.settings.mayDownload === false ? 'unavailable' : 'downloadable'
+    const { state } = await (await core()).had(url, this.settings.load)
+    return state === 'downloadable' && this.settings.mayDownload === false ? 'unavailable' : state
   }
 
   /**
@@ -77,24 +76,26 @@ export class SharedModel {
     }
   }
 
-  /** Other settings hold for new sessions. Frees the model when the last session has ended. */
+  /**
+   * Other settings hold for new sessions. Frees the model when the last session has ended. A visitor who has not
+   * answered yet is not waited for.
+   */
   replace(): void {
     this.#isReplaced = true
+    if (this.#loading?.state === 'downloadable') {
+      this.#end(this.#loading, exception('AbortError', 'other settings came before the visitor had answered'))
+    }
     this.#freeUnused()
-  }
-
-  /** Looks at an error of a call: if the model's thread has failed, the next session loads it again. */
-  notice(error: unknown): void {
-    if (codeOf(error) === 'internal' && this.#loading) this.#end(this.#loading)
   }
 
   #freeUnused(): void {
     if (this.#isReplaced && this.#sessions === 0 && this.#loading) this.#end(this.#loading)
   }
 
-  #end(loading: Loading): void {
-    if (this.#loading === loading) this.#loading = undefined
-    loading.stop.abort()
+  #end(loading: Loading, reason?: DOMException): void {
+    if (this.#loading !== loading) return
+    this.#loading = undefined
+    loading.stop.abort(reason)
     loading.model.then(model => model.dispose()).catch(() => {}) // Callers that waited have got the error.
   }
 
@@ -104,13 +105,12 @@ export class SharedModel {
     const tell = (share: number) => onProgress.forEach(listener => listener(share))
     const loading: Omit<Loading, 'model'> = { stop, state: 'available', isReady: false, onProgress, waiting: 0 }
     const load = async () => {
-      const BitNet = await core()
-      const { available, reason } = await BitNet.availability()
-      if (!available) throw exception('NotSupportedError', reason!)
-      const bytes = await this.#missing(BitNet, url)
-      if (bytes !== 0) {
-        loading.state = 'downloadable'
-        await this.#permit(url, bytes, stop.signal)
+      const { BitNet, had } = await core()
+      const { state, reason } = await had(url, this.settings.load)
+      if (reason !== undefined) throw exception('NotSupportedError', reason)
+      if (state === 'downloadable') {
+        loading.state = state
+        await this.#permit(BitNet, url, stop.signal)
         loading.state = 'downloading'
       }
       stop.signal.throwIfAborted()
@@ -125,24 +125,19 @@ export class SharedModel {
       return model
     }
     const begun: Loading = Object.assign(loading, { model: load() })
-    begun.model.catch(() => {
-      if (this.#loading === begun) this.#loading = undefined
-    })
+    const end = () => this.#end(begun)
+    // If the thread of a model fails, the next session loads it again.
+    begun.model.then(({ ended }) => ended.then(end), end)
     return begun
   }
 
-  /** The bytes that a load would download; `undefined` if unknown. */
-  async #missing(BitNet: Awaited<ReturnType<typeof core>>, url: string): Promise<number | undefined> {
-    if (!/^https?:/.test(url)) return 0
-    const { cache = 'use' } = this.settings.load ?? {}
-    return cache === 'off' || cache === 'refresh' ? undefined : BitNet.cache.missing(url)
-  }
-
   /** Rejects if the model must not be downloaded. */
-  async #permit(url: string, bytes: number | undefined, signal: AbortSignal): Promise<void> {
-    const { mayDownload } = this.settings
+  async #permit({ cache }: typeof BitNet, url: string, signal: AbortSignal): Promise<void> {
+    const { mayDownload, load } = this.settings
+    const isWhole = load?.cache === 'off' || load?.cache === 'refresh'
     const may = typeof mayDownload === 'function'
-      ? await unlessAborted(signal, async () => mayDownload({ url, bytes }))
+      ? await unlessAborted(signal, async () =>
+        mayDownload({ url, bytes: isWhole ? undefined : await cache.missing(url, { signal }), signal }))
       // Some browsers and all other runtimes do not say what the visitor has done.
       : mayDownload ?? globalThis.navigator?.userActivation?.hasBeenActive ?? true
     if (may) return

@@ -1,6 +1,7 @@
 // `Summarizer`, as the Writing Assistance APIs have it.
 import { availabilityOf, created, Life } from './creation.js'
 import type { Held, Wanted } from './creation.js'
+import { tooLong } from './errors.js'
 import { dictionary, languageTags, oneOf, required, text } from './idl.js'
 import type { Availability } from './shared-model.js'
 import type { CreateOptions, SignalOptions } from './types.js'
@@ -77,10 +78,19 @@ export class Summarizer {
     return availabilityOf(readOptions(options).wanted)
   }
 
-  /** Begins a session. The first one of the page loads the model. Rejects as `LanguageModel.create` does. */
+  /**
+   * Begins a session. The first one of the page loads the model. Rejects as `LanguageModel.create` does, and with
+   * `QuotaExceededError` if `sharedContext` fills the context window.
+   */
   static async create(options: SummarizerCreateOptions = {}): Promise<Summarizer> {
     const { wanted, read } = readOptions(options)
-    return created(wanted, dictionary(options, 'options'), (held, signal) => new Summarizer(KEY, held, read, signal))
+    return created(wanted, dictionary(options, 'options'), async (held, signal) => {
+      const { contextLength } = held.model.info
+      const { sharedContext: content } = read
+      const tokens = content.trim() === '' ? 0 : await held.model.countTokens([{ role: 'user', content }])
+      if (tokens >= contextLength) throw tooLong(tokens, contextLength)
+      return new Summarizer(KEY, held, read, signal)
+    })
   }
 
   /** The summary of a text. A text without words has an empty one. */

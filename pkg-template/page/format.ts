@@ -1,5 +1,5 @@
 // Turns the options `responseFormat` and `tools` into a form that can be posted to a worker.
-import { badOption, checkChoice, checkText } from '../check.js'
+import { badOption, checkChoice, checkText, isRegExp } from '../check.js'
 import { BitNetError } from '../error.js'
 import type { PortableOptions, PortableTool } from '../protocol/messages.js'
 import type { GenerateOptions } from '../types.js'
@@ -54,7 +54,7 @@ function portableTools(tools: unknown): PortableTool[] {
 }
 
 function read(format: unknown): Format {
-  if (format instanceof RegExp) return regex(format, OPTION)
+  if (isRegExp(format)) return regex(format, OPTION)
   if (typeof format !== 'object' && typeof format !== 'function' || format === null) throw badOption(OPTION, 'must be an object')
   if (isConvertible(format)) return schema(format, OPTION)
   const { type, ...rest } = format as Record<string, unknown>
@@ -67,7 +67,7 @@ function read(format: unknown): Format {
   if (field === undefined) return { kind, text: '' }
   const [name, value] = [`${OPTION}.${field}`, rest[field]]
   if (kind === 'json_schema') return schema(value, name)
-  if (value instanceof RegExp && kind === 'regex') return regex(value, name)
+  if (isRegExp(value) && kind === 'regex') return regex(value, name)
   checkText(name, value)
   return { kind, text: value as string }
 }

@@ -46,6 +46,14 @@ test('Summarizer: options that are wrong', async () => {
   }
 })
 
+test('Summarizer: facts that are too long for the model', async () => {
+  const { info: { contextLength } } = given(echo())
+  const sharedContext = 'fact '.repeat(contextLength).trim()
+  const expected = { name: 'QuotaExceededError', requested: contextLength + 2, quota: contextLength }
+  await assert.rejects(Summarizer.create({ sharedContext }), expected)
+  assert.ok(await Summarizer.create({ sharedContext: ' ' }))
+})
+
 test('Summarizer: a session has the calls and attributes of the draft', async () => {
   const session = await create()
   assert.ok(session instanceof Summarizer)

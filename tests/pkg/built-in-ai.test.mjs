@@ -1,6 +1,7 @@
 // The settings of `tritloom/built-in-ai`: how the model of all sessions is had, the visitor asked and the browser's own
 // model preferred; and the polyfill. No model is loaded: `BitNet.load` is replaced.
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, beforeEach, test } from 'node:test'
 import { inRoot, readText } from '../../scripts/paths.mjs'
@@ -14,12 +15,15 @@ const URL_OF_A_MODEL = 'https://example.com/model.gguf'
 /** The answers of the replaced methods. */
 let world
 const natives = {}
-const before = { load: BitNet.load, availability: BitNet.availability, missing: BitNet.cache.missing }
+const before = { load: BitNet.load, availability: BitNet.availability, missing: BitNet.cache.missing, list: BitNet.cache.list }
 
 beforeEach(() => {
   world = { available: true, missing: 7e8, loads: [], models: [] }
-  BitNet.availability = async () => world.available ? { available: true } : { available: false, reason: 'nothing computes here' }
+  BitNet.availability = async () => world.available
+    ? { available: true, backends: { webgpu: { available: false, reason: 'no GPU here' }, cpu: { available: true } } }
+    : { available: false, reason: 'nothing computes here' }
   BitNet.cache.missing = async () => world.missing
+  BitNet.cache.list = async () => [{ url: URL_OF_A_MODEL, complete: world.missing === 0 }]
   // A load goes on when the test says so.
   BitNet.load = (url, options) => new Promise((resolve, reject) => {
     const load = {
@@ -38,7 +42,7 @@ beforeEach(() => {
 afterEach(() => {
   configure({})
   Object.assign(BitNet, { load: before.load, availability: before.availability })
-  BitNet.cache.missing = before.missing
+  Object.assign(BitNet.cache, { missing: before.missing, list: before.list })
   for (const name of Object.keys(natives)) delete globalThis[name]
 })
 
@@ -119,7 +123,7 @@ test('a stored model is available, and needs no permission', async () => {
   assert.equal(await (await session).prompt(PROMPT), PROMPT)
 })
 
-test('a download waits for the visitor to have done something in the page', async () => {
+test('a download is refused before the visitor has done something in the page', async () => {
   configure({ url: URL_OF_A_MODEL })
   let restore = activation(false)
   try {
@@ -166,6 +170,7 @@ test('`mayDownload: true` allows it at any time, `false` never', async () => {
 test('a function asks the visitor, once for all that wait, before any byte comes', async () => {
   const asked = []
   let answer
+  const told = () => asked.map(({ url, bytes }) => ({ url, bytes }))
   const mayDownload = download => {
     asked.push(download)
     return new Promise(resolve => { answer = resolve })
@@ -174,7 +179,7 @@ test('a function asks the visitor, once for all that wait, before any byte comes
   const [one, two] = [LanguageModel.create(), Summarizer.create()]
   while (!answer) await new Promise(setImmediate)
   await settled()
-  assert.deepEqual(asked, [{ url: URL_OF_A_MODEL, bytes: 7e8 }])
+  assert.deepEqual(told(), [{ url: URL_OF_A_MODEL, bytes: 7e8 }])
   assert.equal(await LanguageModel.availability(), 'downloadable')
   answer(false)
   await fails(one, 'NotAllowedError')
@@ -273,11 +278,90 @@ test('a model that the page gives is the page\'s to dispose of', async () => {
 
 test('a model whose thread has failed is loaded again', async () => {
   configure({ url: URL_OF_A_MODEL })
-  const session = await loaded()
-  world.models[0].generate = () => { throw new BitNetError('internal', 'the worker has ended') }
-  await fails(session.prompt(PROMPT), 'OperationError')
-  assert.equal(await (await loaded()).prompt(PROMPT), PROMPT)
+  const [one, two] = [await loaded(), await LanguageModel.create()]
+  world.models[0].ends(new BitNetError('internal', 'the worker has ended'))
+  await settled()
   assert.equal(world.models[0].disposed, 1)
+  // No call has failed yet, and still the model is known to be gone.
+  world.missing = 7e8
+  assert.equal(await LanguageModel.availability(), 'downloadable')
+  const third = await loaded(() => Summarizer.create())
+  assert.equal(world.loads.length, 2)
+  // Sessions of the old model stay dead, and do nothing to the new one.
+  for (const session of [one, two]) await fails(session.prompt(PROMPT), 'OperationError', /internal/)
+  assert.deepEqual(world.models.map(({ disposed }) => disposed), [1, 0])
+  assert.ok(await third.summarize(PROMPT))
+  assert.equal(await (await LanguageModel.create()).prompt(PROMPT), PROMPT)
+})
+
+test('a creation that is aborted as it ends keeps no model', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  const first = await loaded()
+  const stop = new AbortController()
+  const { countTokens } = world.models[0]
+  world.models[0].countTokens = async (...given) => {
+    stop.abort()
+    return countTokens(...given)
+  }
+  await fails(LanguageModel.create({ signal: stop.signal, initialPrompts: [{ role: 'user', content: PROMPT }] }), 'AbortError')
+  configure({})
+  first.destroy()
+  await settled()
+  assert.equal(world.models[0].disposed, 1)
+})
+
+test('a destroyed session is not kept by the signal of its creation', async () => {
+  configure({ model: echo() })
+  const { signal } = new AbortController()
+  for (const api of [LanguageModel, Summarizer, DecisionModel]) {
+    const session = await api.create({ signal })
+    const listeners = getEventListeners(signal, 'abort').length
+    session.destroy()
+    assert.equal(getEventListeners(signal, 'abort').length, listeners - 1)
+  }
+})
+
+test('the options of the load are heeded before the visitor is asked', async () => {
+  const mayDownload = () => assert.fail('asked')
+  configure({ url: URL_OF_A_MODEL, load: { backend: 'webgpu' }, mayDownload })
+  assert.equal(await LanguageModel.availability(), 'unavailable')
+  await fails(LanguageModel.create(), 'NotSupportedError', /no GPU here/)
+  assert.equal(world.loads.length, 0)
+  configure({ url: URL_OF_A_MODEL, load: { backend: 'cpu' } })
+  assert.equal(await LanguageModel.availability(), 'downloadable')
+  configure({ url: URL_OF_A_MODEL, load: { cache: 'only' }, mayDownload })
+  assert.equal(await LanguageModel.availability(), 'unavailable')
+  const session = LanguageModel.create()
+  ;(await loads(1)).reject(new BitNetError('not-cached', 'it is not stored'))
+  await fails(session, 'NetworkError', /not stored/)
+  world.missing = 0
+  assert.equal(await LanguageModel.availability(), 'available')
+  configure({ url: `${URL_OF_A_MODEL}#part`, mayDownload })
+  assert.equal(await LanguageModel.availability(), 'available')
+})
+
+test('a question to the visitor ends with those that wait for it, and with other settings', async () => {
+  const asked = []
+  const mayDownload = download => new Promise(() => asked.push(download))
+  const question = async count => {
+    while (asked.length < count) await new Promise(setImmediate)
+    return asked[count - 1].signal
+  }
+  configure({ url: URL_OF_A_MODEL, mayDownload })
+  const stop = new AbortController()
+  const alone = LanguageModel.create({ signal: stop.signal })
+  const first = await question(1)
+  assert.equal(first.aborted, false)
+  stop.abort()
+  await fails(alone, 'AbortError')
+  assert.equal(first.aborted, true)
+  const waiting = [LanguageModel.create(), Summarizer.create()]
+  const second = await question(2)
+  await settled()
+  configure({ url: URL_OF_A_MODEL })
+  for (const session of waiting) await fails(session, 'AbortError', /other settings/)
+  assert.equal(second.aborted, true)
+  assert.ok(await loaded())
 })
 
 /** The browser's own interface, as a class. */
@@ -318,6 +402,11 @@ test('`prefer: browser` takes the package\'s model, where the browser\'s cannot'
     native('LanguageModel', state)
     assert.equal(await LanguageModel.availability(), 'available')
     assert.ok(await LanguageModel.create() instanceof LanguageModel)
+  }
+  // Other scripts may have put something else there.
+  for (const other of [{}, { availability() { throw new TypeError('no') } }]) {
+    globalThis.LanguageModel = other
+    assert.equal(await LanguageModel.availability(), 'available')
   }
   // Installed by the polyfill: not the browser's own.
   globalThis.LanguageModel = LanguageModel

@@ -105,6 +105,14 @@ export const echo = ({ contextLength = 200, thinking = false, says = echoed, arg
     })
     return { decisions, stats: {} }
   }
+  // A test may end it, as if its thread had failed: with an error for all calls.
+  model.ended = new Promise(resolve => {
+    model.ends = error => {
+      for (const name of ['countTokens', 'prewarm', 'decide']) model[name] = async () => { throw error }
+      model.generate = () => new Generation(async () => { throw error })
+      resolve(error)
+    }
+  })
   model.dispose = async () => { model.disposed += 1 }
   return model
 }
@@ -125,6 +133,15 @@ const checkMessages = messages => {
   const last = messages.at(messages.at(-1)?.prefix ? -2 : -1)
   if (!last) throw bad('messages', 'must not be empty')
   if (last.role !== 'tool' && last.content.trim() === '') throw bad('prompt', 'there is nothing to answer')
+  let open = []
+  for (const { role, toolCalls = [], toolCallId } of messages) {
+    if (role !== 'tool') {
+      open = toolCalls.map(({ id }) => id)
+      continue
+    }
+    if (!open.includes(toolCallId)) throw bad('messages', `no call before it has the id ${toolCallId}`)
+    open.splice(open.indexOf(toolCallId), 1)
+  }
 }
 
 const checkTools = tools => {

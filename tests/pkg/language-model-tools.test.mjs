@@ -190,11 +190,12 @@ test('an abort ends a session\'s tools', async () => {
   let signalled
   const execute = () => new Promise(resolve => { signalled = resolve })
   const session = await create({ tools: [tool('one', { execute })] })
+  const { contextUsage } = session
   const running = session.prompt('CALL one', { signal: stop.signal })
   while (!signalled) await new Promise(setImmediate)
   stop.abort()
   await fails(running, 'AbortError')
-  assert.equal(session.contextUsage, 0)
+  assert.equal(session.contextUsage, contextUsage)
 })
 
 test('an answer in a format, and one that is begun, calls no tools', async () => {
@@ -210,4 +211,41 @@ test('results stay with their calls when turns are evicted', async () => {
   const [, { value: { callID } }] = await session.prompt('CALL one')
   await session.prompt(user(successOf(callID, 'one', 'y '.repeat(70))))
   assert.deepEqual(model.asked.at(-1).messages.map(({ role }) => role), ['user', 'assistant', 'tool'])
+})
+
+test('a result is measured without its call, and one that is too long says so', async () => {
+  const model = given(echo({ args: ARGS }))
+  const session = await LanguageModel.create({ ...OPEN, tools: [tool('weather')] })
+  const [, { value: { callID } }] = await session.prompt('CALL weather')
+  const { contextUsage, contextWindow } = session
+  const short = user(successOf(callID, 'weather', 'It rains.'))
+  assert.equal(await session.measureContextUsage(short), 4, 'two words, and those around a message')
+  await session.append(short)
+  assert.equal(session.contextUsage, contextUsage + 4)
+  // A result of a call that nothing has made is refused, as the model refuses it.
+  await fails(session.prompt(user(successOf('other', 'weather', 'It rains.'))), 'NotSupportedError', /no call/)
+  const again = await session.prompt('CALL weather')
+  const long = user(successOf(again.at(-1).value.callID, 'weather', 'rain '.repeat(300)))
+  const expected = { name: 'QuotaExceededError', requested: await session.measureContextUsage(long), quota: contextWindow }
+  const { length } = model.asked
+  await assert.rejects(session.prompt(long), expected)
+  await assert.rejects(session.append(long), expected)
+  assert.equal(model.asked.length, length)
+})
+
+test('tools count from the beginning, and may be too many', async () => {
+  const tools = Array.from({ length: 9 }, (_, n) => tool(`tool-${n}`))
+  const session = await create({ ...OPEN, tools })
+  assert.equal(session.contextUsage, 9)
+  const asked = await session.measureContextUsage('hello')
+  await session.append('hello')
+  assert.equal(session.contextUsage, 9 + asked)
+  await assert.rejects(create({ ...OPEN, tools }, echo({ contextLength: 9 })), { name: 'QuotaExceededError', requested: 9, quota: 9 })
+})
+
+test('an answer of calls alone counts little more than its calls', async () => {
+  const session = await create({ ...OPEN, tools: [tool('weather')] }, echo({ says: () => '', args: ARGS }))
+  await session.prompt('CALL weather')
+  // The tool, the question, and a message of a call with one word.
+  assert.equal(session.contextUsage, 1 + (2 + 2) + (2 + 1 + 1))
 })

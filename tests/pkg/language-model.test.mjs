@@ -2,6 +2,7 @@
 // answers in tests/web/built-in-ai.spec.ts. Tools: language-model-tools.test.mjs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import {
   entry, expectAborts, expectNoProgressAfterAbort, expectProgress, expectStreamAborts, fails, given, OTHER, PROMPT, settled, textsOf, wrong
 } from './drafts.mjs'
@@ -150,6 +151,13 @@ test('create: initial prompts that are too long', async () => {
   })
 })
 
+test('create: initial prompts leave room for one token at least', async () => {
+  // Two tokens are those around a message.
+  const initialPrompts = count => [{ role: 'user', content: 'x '.repeat(count - 2).trim() }]
+  await assert.rejects(create({ initialPrompts: initialPrompts(200) }), { name: 'QuotaExceededError', requested: 200, quota: 200 })
+  assert.equal((await create({ initialPrompts: initialPrompts(199) })).contextUsage, 199)
+})
+
 test('aborts: `create`, `clone`, `prompt`, `append`, measuring and streams end with the signal\'s reason', async () => {
   await expectAborts(signal => create({ signal }))
   const session = await create()
@@ -169,6 +177,29 @@ test('after an aborted prompt the session goes on, without it', async () => {
   await fails(running, 'AbortError')
   await fails(waiting, 'AbortError')
   assert.equal(await session.prompt(PROMPT), PROMPT)
+})
+
+test('streams can be looped over where the browser\'s own cannot', async () => {
+  const { prototype } = ReadableStream
+  const own = Object.getOwnPropertyDescriptor(prototype, Symbol.asyncIterator)
+  delete prototype[Symbol.asyncIterator]
+  try {
+    const model = given(echo({ contextLength: 1000 }))
+    const session = await LanguageModel.create()
+    assert.equal((await textsOf(session.promptStreaming(PROMPT))).join(''), PROMPT)
+    for await (const text of session.promptStreaming(`${OTHER} `.repeat(50))) {
+      assert.ok(text)
+      break
+    }
+    await settled()
+    assert.equal(model.running, 0, 'leaving the loop stops the model')
+    const stop = new AbortController()
+    const running = textsOf(session.promptStreaming(PROMPT, { signal: stop.signal }))
+    stop.abort()
+    await fails(running, 'AbortError')
+  } finally {
+    Object.defineProperty(prototype, Symbol.asyncIterator, own)
+  }
 })
 
 test('after an aborted stream the session goes on, without it', async () => {
@@ -434,6 +465,56 @@ test('overflow: the system\'s message of a first prompt is kept too', async () =
   assert.deepEqual(seen, ['system Sing.', 'user three'])
 })
 
+test('overflow: a prompt that is aborted or fails evicts nothing', async () => {
+  const long = name => `${name} ${'night '.repeat(60)}`
+  const { BitNetError } = await import('../../pkg/error.js')
+  const model = given(echo({ says: () => 'yes' }))
+  const session = await LanguageModel.create()
+  for (const name of ['one', 'two']) await session.prompt(long(name))
+  const { contextUsage } = session
+  session.oncontextoverflow = () => assert.fail('evicted')
+  const { countTokens, generate } = model
+  const stop = new AbortController()
+  let counted = 0
+  model.countTokens = async (...args) => {
+    counted += 1
+    stop.abort()
+    return countTokens(...args)
+  }
+  await fails(session.prompt(long('three'), { signal: stop.signal }), 'AbortError')
+  await settled()
+  assert.equal(counted, 1, 'none is counted for a call that has ended')
+  model.countTokens = countTokens
+  model.generate = () => { throw new BitNetError('device-lost', 'the driver was reset') }
+  await fails(session.prompt(long('three')), 'OperationError')
+  assert.equal(session.contextUsage, contextUsage)
+  model.generate = generate
+  let heard = 0
+  session.oncontextoverflow = () => { heard += 1 }
+  await session.prompt(long('three'))
+  assert.equal(heard, 1)
+})
+
+test('overflow: a wrong setting of answers evicts nothing', async () => {
+  for (const maxTokens of ['x', NaN, {}]) {
+    given(echo(), { answers: { maxTokens } })
+    const session = await LanguageModel.create()
+    let heard = 0
+    session.oncontextoverflow = () => { heard += 1 }
+    for (const word of ['one', 'two']) await session.append(word)
+    assert.deepEqual([session.contextUsage, heard], [6, 0])
+  }
+})
+
+test('measureContextUsage: the beginning of an answer', async () => {
+  const session = await create()
+  const content = 'The first one is'
+  assert.equal(await session.measureContextUsage([{ role: 'assistant', content, prefix: true }]), 2 + 4)
+  await session.append(PROMPT)
+  const long = [{ role: 'assistant', content: 'is '.repeat(300), prefix: true }]
+  await assert.rejects(session.prompt(long), { name: 'QuotaExceededError', requested: 303 })
+})
+
 test('prompt: an input leaves room for one token at least', async () => {
   const session = await create({}, given(echo({ says: () => 'one two' })))
   // Two tokens are those around a message.
@@ -505,6 +586,10 @@ test('responseConstraint: the model is told about it, unless the prompt omits it
   assert.equal(await told(RATING, true), 'hello')
   assert.equal(await told(/[a-c]d/, true), 'hello')
   await wrong((await LanguageModel.create()).prompt('hello', { omitResponseConstraintInput: true }))
+})
+
+test('responseConstraint: a regular expression of another frame', async () => {
+  assert.equal(await (await create()).prompt('hello', { responseConstraint: runInNewContext('/yes|no/') }), 'no')
 })
 
 test('responseConstraint: schemas that are none', async () => {
