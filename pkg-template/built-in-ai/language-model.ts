@@ -342,8 +342,9 @@ export class LanguageModel extends EventTarget {
     const { maxTokens } = this.#life.held.shared.settings.answers ?? {}
     // The model refuses a wrong `maxTokens`, so no turn is evicted because of it.
     const wanted = Math.min(Number.isInteger(maxTokens) ? maxTokens! : Infinity, window * ANSWER_SHARE)
-    // A turn begins with the user. Results of tools stay with their calls.
-    const isStart = ({ role }: Message, n: number) => n < length ? role === 'user' : n === length && role !== 'tool'
+    // A turn begins with the user. Results of tools stay with their calls, the beginning of an answer with its question.
+    const isStart = ({ role, prefix }: Message, n: number) =>
+      n < length ? role === 'user' : n === length && role !== 'tool' && !prefix
     const starts = all.flatMap((message, n) => n > kept.length && isStart(message, n) ? [n] : [])
     let left = all
     let tokens = await this.#count(all, signal)
