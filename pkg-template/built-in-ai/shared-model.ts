@@ -108,9 +108,10 @@ export class SharedModel {
       const { BitNet, had } = await core()
       const { state, reason } = await had(url, this.settings.load)
       if (reason !== undefined) throw exception('NotSupportedError', reason)
+      loading.state = state
       if (state === 'downloadable') {
-        loading.state = state
-        await this.#permit(BitNet, url, stop.signal)
+        const { permit } = await fetched(() => import('./permit.js'))
+        await permit(url, this.settings, stop.signal)
         loading.state = 'downloading'
       }
       stop.signal.throwIfAborted()
@@ -129,22 +130,6 @@ export class SharedModel {
     // If the thread of a model fails, the next session loads it again.
     begun.model.then(({ ended }) => ended.then(end), end)
     return begun
-  }
-
-  /** Rejects if the model must not be downloaded. */
-  async #permit({ cache }: typeof BitNet, url: string, signal: AbortSignal): Promise<void> {
-    const { mayDownload, load } = this.settings
-    const isWhole = load?.cache === 'off' || load?.cache === 'refresh'
-    const may = typeof mayDownload === 'function'
-      ? await unlessAborted(signal, async () =>
-        mayDownload({ url, bytes: isWhole ? undefined : await cache.missing(url, { signal }), signal }))
-      // Some browsers and all other runtimes do not say what the visitor has done.
-      : mayDownload ?? globalThis.navigator?.userActivation?.hasBeenActive ?? true
-    if (may) return
-    const why = mayDownload === undefined
-      ? 'the visitor has neither clicked nor pressed a key yet, see `mayDownload`'
-      : 'the model is not stored, and must not be downloaded'
-    throw exception('NotAllowedError', why)
   }
 }
 
