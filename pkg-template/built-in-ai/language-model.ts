@@ -380,9 +380,13 @@ async function count({ model }: Held, messages: readonly Message[], tools?: Tool
   return model.countTokens([...messages.slice(0, -1), said], options)
 }
 
-/** The tokens that messages take in a conversation: results need calls before them, and the beginning of an answer a message. */
+/**
+ * The tokens that messages take in a conversation. A model counts no results without their calls, and no beginning of an
+ * answer by itself: others stand before them.
+ */
 async function measured(held: Held, messages: readonly Message[]): Promise<number> {
-  const results = messages.slice(0, messages.findIndex(({ role }) => role !== 'tool') >>> 0)
+  const first = messages.findIndex(({ role }) => role !== 'tool')
+  const results = first < 0 ? messages : messages.slice(0, first)
   const toolCalls = results.map(({ toolCallId }) => ({ id: toolCallId!, name: 'x', arguments: {} }))
   const before: Message[] = results.length > 0 ? [ANY, { role: 'assistant', content: 'x', toolCalls }]
     : messages[0]?.prefix ? [ANY] : []

@@ -82,7 +82,7 @@ export class SharedModel {
    */
   replace(): void {
     this.#isReplaced = true
-    if (this.#loading?.state === 'downloadable') {
+    if (this.#loading?.state === 'downloadable' && typeof this.settings.mayDownload === 'function') {
       this.#end(this.#loading, exception('AbortError', 'other settings came before the visitor had answered'))
     }
     this.#freeUnused()
