@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { inRoot } from '../../scripts/paths.mjs'
 import { allowed, encode, largeModel, made, MODEL, TRUE } from './grammars.mjs'
 
@@ -38,6 +39,9 @@ test('every form of the option becomes a kind and a text', () => {
     [{ type: 'regex', pattern: 'a|b' }, 'regex', 'a|b'],
     [{ type: 'regex', pattern: /a\/b/u }, 'regex', 'a\\/b'],
     [/[0-9]+/g, 'regex', '[0-9]+'],
+    // Of another frame.
+    [runInNewContext('/a|b/'), 'regex', 'a|b'],
+    [{ type: 'regex', pattern: runInNewContext('/a|b/') }, 'regex', 'a|b'],
     [{ type: 'lark', grammar: 'start: "a"' }, 'lark', 'start: "a"']
   ]) {
     assert.deepEqual(portableFormat(format), { kind, text })
