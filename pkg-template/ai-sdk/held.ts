@@ -29,8 +29,12 @@ interface Load {
 
 export class Held {
   readonly source: Source | LoadedModel
-  readonly settings: TritloomSettings
+  readonly settings: Omit<TritloomSettings, 'onProgress'>
+  /** The latest that was given. */
+  onProgress: TritloomSettings['onProgress']
   #load: Load | undefined
+  /** The end of the model before. Two at once may be more than the memory holds. */
+  #freed: Promise<unknown> = Promise.resolve()
 
   /**
    * Throws `bad-option` for settings that are no object, and for settings of a model that is loaded. Most settings
@@ -38,17 +42,19 @@ export class Held {
    */
   constructor(source: Source | LoadedModel, settings: TritloomSettings) {
     checkOptions(settings, isLoaded(source) ? [] : undefined)
-    checkSignal(settings.signal)
-    checkCallback('onProgress', settings.onProgress)
+    const { onProgress, ...others } = settings
+    checkSignal(others.signal)
+    checkCallback('onProgress', onProgress)
     this.source = source
-    this.settings = settings
+    this.settings = others
+    this.onProgress = onProgress
   }
 
   get isReady(): boolean {
     return isLoaded(this.source) || this.#load?.isReady === true
   }
 
-  /** The model. A load that has failed is begun anew by the next call. */
+  /** The model. After a load that has failed, or if the model's thread has ended, it is loaded anew. */
   load(): Promise<LoadedModel> {
     return isLoaded(this.source) ? Promise.resolve(this.source) : this.#loading(this.source).model
   }
@@ -72,11 +78,11 @@ export class Held {
 
   #loading(source: Source): Load {
     if (this.#load) return this.#load
-    const { signal, onProgress } = this.settings
+    const { signal } = this.settings
     const stop = new AbortController()
     const watchers: Load['watchers'] = new Set()
     const tell = (progress: Progress) => {
-      report(onProgress, progress)
+      report(this.onProgress, progress)
       // After the load, a model may still be stored.
       if (load.isReady || progress.fraction <= load.fraction) return
       load.fraction = progress.fraction
@@ -85,13 +91,14 @@ export class Held {
     const options = {
       ...this.settings, signal: AbortSignal.any(signal ? [signal, stop.signal] : [stop.signal]), onProgress: tell
     }
-    const load: Load = {
-      model: core().then(BitNet => BitNet.load(source, options)), stop, isReady: false, fraction: 0, watchers
-    }
+    const model = Promise.all([core(), this.#freed]).then(([BitNet]) => BitNet.load(source, options))
+    const load: Load = { model, stop, isReady: false, fraction: 0, watchers }
+    const forget = () => { if (this.#load === load) this.#load = undefined }
     this.#load = load
-    load.model.then(() => { load.isReady = true }, () => {
-      if (this.#load === load) this.#load = undefined
-    })
+    model.then(({ ended }) => {
+      load.isReady = true
+      void ended.then(forget)
+    }, forget)
     return load
   }
 
@@ -119,8 +126,8 @@ export class Held {
     const load = this.#load
     this.#load = undefined
     load?.stop.abort(new BitNetError('disposed', 'the model was disposed'))
-    const model = await load?.model.catch(() => undefined)
-    await model?.dispose?.()
+    if (load) this.#freed = load.model.then(model => model.dispose?.(), () => {})
+    await this.#freed
   }
 }
 

@@ -10,7 +10,8 @@ import type { Source } from '../types.js'
 export interface TritloomProvider {
   /**
    * The model at an address, of other bytes, or one that is loaded already. Nothing is fetched until it is
-   * needed. Calls with one address and the same settings give models that share what they load.
+   * needed. Calls with one address and the same settings give models that share what they load. `onProgress`
+   * may differ: the latest is called.
    *
    * Throws `bad-option` for settings that are no object, and for settings of a loaded model.
    */
@@ -43,9 +44,11 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
     checkOptions(settings)
     const all = isLoaded(source) ? settings : { ...defaults, ...settings }
     const known = knownOf(source)
-    const same = known.find(held => haveSame(held.settings, all))
-    const held = same ?? new Held(source, all)
-    if (!same) known.push(held)
+    const asked = new Held(source, all)
+    const held = known.find(held => haveSame(held.settings, asked.settings)) ?? asked
+    if (held === asked) known.push(held)
+    // A component of React gives another function each time.
+    else if (settings.onProgress) held.onProgress = settings.onProgress
     return new TritloomLanguageModel(nameOf(source), held)
   }
   return Object.assign(model, {

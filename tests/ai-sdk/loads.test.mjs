@@ -20,7 +20,9 @@ const URL_OF_MODEL = 'https://a.example/m.gguf'
 const replaced = () => {
   const loads = []
   BitNet.load = (source, options) => new Promise((resolve, reject) => {
-    const model = { ...modelOf(['ok']), disposed: 0, async dispose() { this.disposed += 1 } }
+    let end
+    const ended = new Promise(resolve => { end = resolve })
+    const model = { ...modelOf(['ok']), ended, end, disposed: 0, async dispose() { this.disposed += 1 } }
     options.signal.addEventListener('abort', () => reject(options.signal.reason))
     loads.push({ source, options, model, loaded: () => resolve(model), fail: reject, tell: fraction => options.onProgress({ fraction }) })
   })
@@ -127,6 +129,62 @@ test('a model that was disposed is loaded again, and a load ends', async () => {
   const own = { ...modelOf(['ok']), disposed: 0, async dispose() { this.disposed += 1 } }
   await createTritloom()(own).dispose()
   assert.equal(own.disposed, 1)
+})
+
+test('a model whose thread has ended is loaded again by the next call', async () => {
+  const loads = replaced()
+  BitNet.availability = async () => ({ available: true, backends: {} })
+  BitNet.cache.list = async () => []
+  const model = createTritloom()(URL_OF_MODEL)
+  const first = generateText({ model, prompt: 'Hello' })
+  const dead = await begun(loads, 1)
+  dead.loaded()
+  await first
+  dead.model.end(new BitNetError('internal', 'the worker has ended'))
+  await new Promise(setImmediate)
+  assert.deepEqual([model.isModelInitialized, await model.availability()], [false, 'downloadable'])
+  const again = generateText({ model, prompt: 'Hello' })
+  ;(await begun(loads, 2)).loaded()
+  assert.equal((await again).text, 'ok')
+  assert.equal(model.isModelInitialized, true)
+})
+
+test('the next model is not loaded before the last one is gone', async () => {
+  const loads = replaced()
+  const model = createTritloom()(URL_OF_MODEL)
+  const session = model.createSessionWithProgress()
+  const first = await begun(loads, 1)
+  let gone
+  first.model.dispose = () => new Promise(resolve => { gone = resolve })
+  first.loaded()
+  await session
+  const disposed = model.dispose()
+  const again = generateText({ model, prompt: 'Hello' })
+  while (!gone) await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  assert.equal(loads.length, 1)
+  gone()
+  await disposed
+  ;(await begun(loads, 2)).loaded()
+  assert.equal((await again).text, 'ok')
+})
+
+test('another onProgress is no other model: the latest is called', async () => {
+  const loads = replaced()
+  const seen = []
+  const provider = createTritloom({ context: 64 })
+  const made = ['first', 'second', undefined].map(name =>
+    provider(URL_OF_MODEL, { onProgress: name && (({ fraction }) => seen.push([name, fraction])) }))
+  const sessions = made.map(model => model.createSessionWithProgress())
+  const { tell, loaded } = await begun(loads, 1)
+  tell(0.5)
+  provider(URL_OF_MODEL, { onProgress: ({ fraction }) => seen.push(['third', fraction]) })
+  tell(1)
+  loaded()
+  await Promise.all(sessions)
+  assert.equal(loads.length, 1)
+  assert.deepEqual(seen, [['second', 0.5], ['third', 1]])
+  assert.throws(() => provider(URL_OF_MODEL, { onProgress: 3 }), { code: 'bad-option' })
 })
 
 test('availability: what runs here, and what is stored', async () => {
