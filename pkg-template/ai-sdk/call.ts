@@ -87,10 +87,15 @@ function say(asked: CallOptions, options: GenerateOptions, warnings: CallWarning
     }
     return undefined
   }
-  const isAnswering = format?.type === 'json' && toolChoice.type === 'auto'
   options.tools = tools
-  options.toolChoice = isAnswering ? 'required' : choiceOf(toolChoice)
-  if (!isAnswering) return undefined
+  options.toolChoice = choiceOf(toolChoice)
+  if (format?.type !== 'json') return undefined
+  if (toolChoice.type !== 'auto') {
+    // The SDK refuses an answer without a call.
+    warnings.push({ type: 'unsupported', feature: 'responseFormat', details: 'the model must call a tool' })
+    return undefined
+  }
+  options.toolChoice = 'required'
   const name = freeName(tools)
   tools.push({ name, description: 'Gives the answer.', parameters: asObject(schema) })
   options.parallelToolCalls = false

@@ -9,17 +9,26 @@ type Part<Type extends PromptPart['type']> = Extract<PromptPart, { type: Type }>
 /** The result of a call that was not allowed, if no reason was given. */
 const DENIED = 'The call was not allowed.'
 
+const ROLES: readonly unknown[] = ['system', 'user', 'assistant', 'tool'] satisfies PromptMessage['role'][]
+
+const isParts = (content: unknown): boolean =>
+  Array.isArray(content) && content.every(part => typeof part === 'object' && part !== null)
+
 const ONLY_TEXT = 'the models read text alone'
 
 /** The messages of a prompt. Parts that are not used are in `warnings`. */
 export function messagesOf(prompt: readonly PromptMessage[], warnings: CallWarning[]): Message[] {
+  if (!Array.isArray(prompt)) throw badOption('prompt', 'must be an array')
   return prompt.flatMap((message, index) => {
     const at = `prompt[${index}]`
+    if (!ROLES.includes(message?.role)) throw badOption(`${at}.role`, `must be one of ${ROLES.join(', ')}`)
+    if (message.role !== 'system' && !isParts(message.content)) {
+      throw badOption(`${at}.content`, 'must be an array of parts')
+    }
     if (message.role === 'system') return [{ role: message.role, content: message.content }]
     if (message.role === 'user') return [userMessage(message.content, at)]
     if (message.role === 'assistant') return assistantMessages(message.content, at, warnings)
-    if (message.role === 'tool') return results(message.content, at)
-    throw badOption(`${at}.role`, 'must be system, user, assistant or tool')
+    return results(message.content, at)
   })
 }
 

@@ -213,6 +213,16 @@ test('with tools, the answer in a format is one more tool', async () => {
   assert.deepEqual(tools[1].parameters.required, ['summary'])
   assert.deepEqual([toolChoice, parallelToolCalls, responseFormat], ['required', false, undefined])
 
+  // Where the call must be one of the caller's tools, there is no answer. The SDK refuses one.
+  for (const [toolChoice, chosen] of [['required', 'required'], [{ type: 'tool', toolName: 'weather' }, { name: 'weather' }]]) {
+    const model = scripted([calling('weather', { city: 'Bern' }), { finishReason: 'tool-calls' }])
+    const asked = { prompt: 'How warm?', tools: { weather }, toolChoice, output }
+    const { warnings } = await generateText({ model: tritloom(model), ...asked })
+    const { options } = model.asked[0]
+    assert.deepEqual([options.tools.map(({ name }) => name), options.toolChoice], [['weather'], chosen])
+    assert.deepEqual(warnings.map(({ type, feature }) => `${type} ${feature}`), ['unsupported responseFormat'])
+  }
+
   // A tool of that name is left alone.
   const named = scripted([calling('answer_', { summary: 'Warm.' }), { finishReason: 'tool-calls' }])
   const streamed = streamText({ model: tritloom(named), prompt: 'How warm?', tools: { answer: weather }, output })
@@ -323,6 +333,11 @@ test('what a model cannot read is refused, and says where it stands', async () =
   await refused([{ role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: shown }] }], /content\[0\]\.output\.value\[0\]/)
   await refused([{ role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { type: 'song' } }] }], /output\.type/)
   await refused([{ role: 'poet', content: [] }], /prompt\[0\]\.role/)
+  await refused([null], /prompt\[0\]\.role/)
+  await refused('Hello', /`prompt`/)
+  for (const role of ['user', 'assistant', 'tool']) {
+    for (const content of ['Hello', undefined, [null]]) await refused([{ role, content }], /prompt\[0\]\.content/)
+  }
   await refused(ASKED, /`maxTokens`: no such option/, { providerOptions: { tritloom: { maxTokens: 3 } } })
   await refused(ASKED, /`options`/, { providerOptions: { tritloom: 3 } })
   await refused(ASKED, /stopSequences/, { stopSequences: [''] })
