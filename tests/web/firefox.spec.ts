@@ -193,6 +193,20 @@ test('the chat demo answers', async ({ tabs: [tab] }) => {
   await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
 })
 
+test('the chat with the AI SDK answers', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/ai-chat/index.html')
+  await expectText(tab, 'form button.primary', 'Send')
+  await tab.evaluate(() => {
+    const field = document.querySelector<HTMLInputElement>('#text')!
+    // React hears of a text only if the browser's own setter has set it.
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(field, 'Who are you?')
+    field.dispatchEvent(new Event('input', { bubbles: true }))
+    document.querySelector<HTMLButtonElement>('form button.primary')!.click()
+  })
+  await expectText(tab, '[role=log] .assistant', WHO)
+  await expectText(tab, 'form button', 'Send')
+})
+
 test('the form demo fills its form', async ({ tabs: [tab] }) => {
   await tab.open('/dist/form/index.html')
   await expectText(tab, '#model-name', /tiny-stories/)
