@@ -48,11 +48,14 @@ export const entriesAgainstBudget = pkg => {
     })
 }
 
-/** The files that are counted together: a page downloads one of the modules, by what computes in it, and none of `node/`. */
+/**
+ * The files that are counted together: a page downloads one of the modules, by what computes in it, and none of `node/`
+ * and of entries that it does not import.
+ */
 const COUNTED = {
   wasm: /\btritloom_bg\.wasm$/,
   cpu: /\btritloom-relaxed\.wasm$/,
-  scripts: /^(?!node\b).*(?<!\btritloom-\w+)\.js$/,
+  scripts: /^(?!(?:node|widget|ai-sdk|built-in-ai)\b).*(?<!\btritloom-\w+)\.js$/,
   grammar: /\bgrammar\.wasm$/
 }
 
