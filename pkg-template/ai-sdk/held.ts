@@ -6,7 +6,7 @@ import { BitNetError, fetched } from '../error.js'
 import type { Progress, Source } from '../types.js'
 
 /** The package without this entry. It is fetched when a model is asked about or loaded. */
-const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
+const core = () => fetched(() => import('../page/had.js'))
 
 export const isLoaded = (source: Source | LoadedModel): source is LoadedModel =>
   typeof (source as Partial<LoadedModel> | undefined)?.generate === 'function'
@@ -91,7 +91,7 @@ export class Held {
     const options = {
       ...this.settings, signal: AbortSignal.any(signal ? [signal, stop.signal] : [stop.signal]), onProgress: tell
     }
-    const model = Promise.all([core(), this.#freed]).then(([BitNet]) => BitNet.load(source, options))
+    const model = Promise.all([core(), this.#freed]).then(([{ BitNet }]) => BitNet.load(source, options))
     const load: Load = { model, stop, isReady: false, fraction: 0, watchers }
     const forget = () => { if (this.#load === load) this.#load = undefined }
     this.#load = load
@@ -106,18 +106,8 @@ export class Held {
   async availability(): Promise<TritloomAvailability> {
     if (this.isReady) return 'available'
     if (this.#load) return 'downloading'
-    const { backend = 'auto', cache = 'use' } = this.settings
-    const BitNet = await core()
-    const { available, backends } = await BitNet.availability()
-    if (!(backend === 'auto' ? available : backends[backend]?.available)) return 'unavailable'
-    const address = addressOf(this.source)
-    if (address === undefined) return 'available'
-    const models = cache === 'use' || cache === 'revalidate' || cache === 'only'
-      // If storage is blocked, nothing is stored.
-      ? await BitNet.cache.list().catch(() => [])
-      : []
-    if (models.some(({ url, complete }) => complete && url === address)) return 'available'
-    return cache === 'only' ? 'unavailable' : 'downloadable'
+    const { had } = await core()
+    return (await had(addressOf(this.source), this.settings)).state
   }
 
   /** Frees the model, or ends its load. The next call loads it again, unless it is the caller's own. */
@@ -131,11 +121,9 @@ export class Held {
   }
 }
 
-/** The address under which a model is stored; `undefined` if nothing of it has to be downloaded. */
+/** The address of a model; `undefined` if nothing of it has to be downloaded. */
 function addressOf(source: Source | LoadedModel): string | undefined {
   const url = source instanceof Request ? source.url : source
   if (typeof url !== 'string' && !(url instanceof URL)) return undefined
-  const address = absolute('source', url)
-  address.hash = ''
-  return /^https?:$/.test(address.protocol) ? address.href : undefined
+  return absolute('source', url).href
 }
