@@ -31,7 +31,7 @@ export interface LoadOptions {
    *   model is loaded, with the note `not-revalidated`.
    * - `refresh`: download all of it again and store that.
    * - `off`: download without storing.
-   * - `only`: never use the network. Rejects with `not-cached` if the model is not stored whole,
+   * - `only`: never use the network, but `crossOriginStorage`. Rejects with `not-cached` if the model is not stored whole,
    *   and with `storage-full` if the reason is that it did not fit when it was downloaded. (A
    *   download that does not fit is no failure: the load goes on without storing, and notes
    *   `not-stored`.)
@@ -43,6 +43,23 @@ export interface LoadOptions {
    * a model in several files.
    */
   integrity?: string
+  /**
+   * Whether to share the model's file with other sites by Cross-Origin Storage, where the browser has it
+   * (`navigator.crossOriginStorage`, a proposal). Only with `integrity`, because files are found there by their
+   * hashes, and for http and https addresses.
+   *
+   * - `read` (default): if the model is not stored whole for this site, look there before the network is
+   *   asked. The file is hashed before it is used, and not stored a second time. If it is not there, has
+   *   another hash, or if nothing answers within five seconds, it is downloaded. With `revalidate` and
+   *   `refresh`, which want the server's file, it is not looked for.
+   * - `offer`: also put a downloaded file there once it is stored, so not with `cache: 'off'`. Any site may
+   *   find it then: this is for models that anyone may have. The load does not wait for it.
+   * - `off`: do neither.
+   *
+   * The notes `shared`, `offered` and `not-shared` say how it went. No failure of it is an error, with
+   * `strict` neither.
+   */
+  crossOriginStorage?: 'read' | 'offer' | 'off'
   /**
    * If no byte arrives for this many milliseconds, the request is sent again. At least 1; default
    * 15 000. If the server supports ranges, only the missing bytes are downloaded again.
@@ -156,7 +173,7 @@ export interface GpuOptions {
 export interface Progress {
   /**
    * The present work: `download` (bytes come from the network), `cache` (from the browser's
-   * storage), `upload` (from memory or a local file), `compile` (the GPU's programs), `ready`.
+   * storage, also from Cross-Origin Storage), `upload` (from memory or a local file), `compile` (the GPU's programs), `ready`.
    *
    * After `ready` the model can be used. If it is not all stored yet, `storing` follows, with the
    * stored bytes as `loaded`; then `stored`, or `ready` again with the note `not-stored`.
@@ -168,7 +185,7 @@ export interface Progress {
   total: number
   /** The share of the whole load, over all phases, from 0 to 1. It never goes back. */
   fraction: number
-  /** Whether the bytes come from the browser's storage. */
+  /** Whether the bytes come from the browser's storage, and not from the network. */
   fromCache: boolean
   /**
    * The rate of the last three seconds, without the bytes of an earlier download. 0 until it was
@@ -205,6 +222,12 @@ export type ProgressNote =
   | { kind: 'waiting' }
   /** The bytes so far could not be used, and the load has started again. */
   | { kind: 'restarted', why: string }
+  /** The file came from Cross-Origin Storage, where a site had put it, and not from the network. */
+  | { kind: 'shared' }
+  /** The file was put into Cross-Origin Storage. This comes after `ready` and `stored`. */
+  | { kind: 'offered' }
+  /** Cross-Origin Storage did not give the file, or did not take it. */
+  | { kind: 'not-shared', why: string }
   /** The CPU computes. That is slower than a GPU. */
   | { kind: 'cpu', why: string }
 

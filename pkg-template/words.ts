@@ -78,6 +78,12 @@ export function describeNote(note: ProgressNote): string {
       return 'Another tab is downloading this model; this one waits for it.'
     case 'restarted':
       return `The load has started over: ${note.why}.`
+    case 'shared':
+      return 'This browser had the model already: another site has shared it.'
+    case 'offered':
+      return 'Other sites can use this copy of the model now.'
+    case 'not-shared':
+      return `The model is not shared with other sites: ${note.why}.`
     case 'cpu':
       return `The processor computes here, which is slower than a graphics card: ${note.why}.`
   }

@@ -111,8 +111,9 @@ export class BitNet {
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<BitNet> {
     checkOptions(options)
-    const { signal, onProgress, worker = true, ...rest } = options
+    const { signal, onProgress, worker = true, crossOriginStorage = 'read', ...rest } = options
     checkLoad(signal, onProgress, worker)
+    checkChoice('crossOriginStorage', crossOriginStorage, ['read', 'offer', 'off'])
     const from = portable(source)
     if (!isBrowser()) throw new BitNetError('no-webgpu', NO_BROWSER)
     const aborted = abortOf(signal, source instanceof Request ? source.signal : undefined)
@@ -142,7 +143,15 @@ export class BitNet {
       }
       // The transport may still report while an aborted load ends. The caller gets no more reports.
       const onItem = (progress: Progress) => { if (!ended) tell(progress) }
-      const loading = transport.load(from, rest, { onItem, signal: aborted.signal })
+      const how = { onItem, signal: aborted.signal }
+      const alone = () => ending.load(from, rest, how)
+      const looks = rest.integrity !== undefined && crossOriginStorage !== 'off' && hasShared()
+      // If the script that looks there cannot be fetched, the model comes from elsewhere.
+      const loading = looks
+        ? import('../shared/load.js').then(
+          ({ load }) => load(ending, from, rest, how, crossOriginStorage === 'offer', stored), alone
+        )
+        : alone()
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored, end)
       if (!isStoring) finish()
       if (isStored(from, rest)) void persistOnce()
@@ -421,6 +430,9 @@ function unavailable(reason: string): Availability {
   const lacking = { available: false, reason }
   return { ...lacking, backends: { webgpu: lacking, cpu: lacking }, features: [], limits: {}, software: false }
 }
+
+/** Whether the browser has Cross-Origin Storage. */
+const hasShared = (): boolean => 'crossOriginStorage' in (globalThis.navigator ?? {})
 
 /** Whether a loaded model was stored. */
 function isStored(source: PortableSource, { cache = 'use' }: LoadOptions): boolean {

@@ -14,7 +14,7 @@ import type {
 export const VERSION = 14
 
 /** Options that the page handles itself; the model never sees them. */
-type PageOptions = 'signal' | 'onProgress' | 'worker'
+type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage'
 
 /** The options of `generate` in a form that can be posted to a worker. */
 export type PortableOptions =
@@ -78,7 +78,7 @@ export interface Streaming<M extends Method> {
 
 /** A model, in a worker or in this thread. The same calls give the same answers. */
 export interface Transport {
-  /** Loads the model. To be called once for each transport. */
+  /** Loads the model. To be called once for each transport, and again if that has failed. */
   load(
     source: PortableSource, options: Methods['load']['args'][1], streaming: Streaming<'load'>
   ): Promise<ModelInfo>

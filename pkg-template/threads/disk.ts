@@ -93,6 +93,10 @@ class Thread {
 const folder = async (create = false): Promise<FileSystemDirectoryHandle> =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create })
 
+/** A file as it is. */
+export const fileNamed = async (name: string): Promise<File> =>
+  (await (await folder()).getFileHandle(name)).getFile()
+
 export class Disk implements Stored {
   /** The working threads. `undefined` until they are needed. */
   #threads: Promise<Thread[]> | undefined
@@ -149,8 +153,7 @@ export class Disk implements Stored {
     // The thread was killed or cannot read, or the page's policy allows no workers.
     if (array.byteLength === 0) array = answer?.array ?? new ArrayBuffer(length)
     try {
-      const file = await (await (await folder()).getFileHandle(name)).getFile()
-      const bytes = await file.slice(start, start + length).arrayBuffer()
+      const bytes = await (await fileNamed(name)).slice(start, start + length).arrayBuffer()
       new Uint8Array(array).set(new Uint8Array(bytes))
       const sha256 = await crypto.subtle.digest('SHA-256', bytes)
       return { id: 0, array, length: bytes.byteLength, sha256 }

@@ -411,7 +411,10 @@ test('progress and its notes in words', () => {
     { kind: 'not-revalidated', why: 'no answer' },
     { kind: 'not-resumable', why: 'no ranges' },
     { kind: 'waiting' },
-    { kind: 'restarted', why: 'the file has changed' }
+    { kind: 'restarted', why: 'the file has changed' },
+    { kind: 'shared' },
+    { kind: 'offered' },
+    { kind: 'not-shared', why: 'no permission' }
   ] as const
   expect(notes.map(describeNote)).toEqual([
     '500 MB are here from an earlier download.',
@@ -420,7 +423,10 @@ test('progress and its notes in words', () => {
     'The stored model is used, which may be out of date: no answer.',
     'If the download breaks off, it starts over: no ranges.',
     'Another tab is downloading this model; this one waits for it.',
-    'The load has started over: the file has changed.'
+    'The load has started over: the file has changed.',
+    'This browser had the model already: another site has shared it.',
+    'Other sites can use this copy of the model now.',
+    'The model is not shared with other sites: no permission.'
   ])
   expect(notes.filter(isLasting).map(({ kind }) => kind)).toEqual(['evicted', 'not-stored'])
 })

@@ -52,6 +52,7 @@ const LOAD: Row[] = [
     'integrity', [`''`, `'sha512-AAAA'`, `'sha256-AAAA'`],
     'must be `sha256-` and the base64 of the file\'s 32-byte hash'
   ],
+  ['crossOriginStorage', ...choice('read', 'offer', 'off')],
   ['backend', ...choice('auto', 'webgpu', 'cpu')],
   ['kv', ...choice('f16', 'f32', 'int8')],
   ['lmHead', ...choice('auto', 'f16', 'int8')],

@@ -27,5 +27,5 @@ window.restore = async () => {
   window.model = undefined
   for (const [index, object] of changeable.entries()) Object.defineProperties(object, before[index])
   // A test may have put a property of its own in front of the prototype's.
-  for (const name of ['gpu', 'locks', 'storage']) delete navigator[name]
+  for (const name of ['gpu', 'locks', 'storage', 'crossOriginStorage']) delete navigator[name]
 }
