@@ -63,6 +63,7 @@ export async function load(
 async function offerTo(told: Reports, url: string, hash: Hash): Promise<void> {
   // The model of another tab, or of this site's storage, is not this load's to offer.
   if (told.isEnded || told.isFromCache) return
+  told.loaded()
   let note: ProgressNote = { kind: 'offered' }
   try {
     const file = await storedFile(url, hash.value)
@@ -93,13 +94,16 @@ class Reports {
   /** Whether a file from Cross-Origin Storage is being read. */
   #isShared = false
   #tell: (progress: Progress) => void
+  /** Says that the load has resolved. */
+  loaded: () => void
 
   constructor(transport: Transport, onItem: ((progress: Progress) => void) | undefined) {
-    this.#tell = progress => onItem?.(progress)
     const { onStoring, onEnd } = transport
+    this.#tell = progress => onItem?.(progress)
+    // Once the load has resolved, its callback takes no more reports.
+    this.loaded = () => { this.#tell = progress => onStoring?.(progress) }
     transport.onStoring = progress => {
-      // The load has resolved, and its callback takes no more reports.
-      this.#tell = progress => onStoring?.(progress)
+      this.loaded()
       this.onItem(progress)
     }
     transport.onEnd = why => {

@@ -185,6 +185,17 @@ test('the reports of all calls are those of one load', async t => {
   assert.equal(reports.length, 4)
 })
 
+test('a note of a load that was not stored comes as those of storing do', async t => {
+  stand(t)
+  const way = transport((call, onItem) => onItem(progress('ready', 1)))
+  const [reports, later] = [[], []]
+  way.onStoring = report => later.push(report)
+  await load(way, URL, { integrity, cache: 'off' }, { onItem: report => reports.push(report) }, true, Promise.resolve())
+  await new Promise(resolve => { setImmediate(resolve) })
+  assert.equal(reports.length, 1)
+  assert.deepEqual(later.map(({ phase, notes }) => [phase, notes.map(({ kind }) => kind)]), [['ready', ['not-shared']]])
+})
+
 test('a model that has ended is not offered, and tells nothing more', async t => {
   const registry = stand(t)
   let ended
