@@ -85,6 +85,13 @@ export interface LoadOptions {
    */
   backend?: 'auto' | 'webgpu' | 'cpu'
   /**
+   * The most threads of the CPU that compute, from 1 to 1024. In a browser, more than one needs a page that is isolated from other
+   * origins (`crossOriginIsolated`), and that `worker` is not `false`. Where they are missing there are fewer, and
+   * `info.notes` says so; with `strict`, the load rejects with `missing-feature`. Texts do not depend on the number.
+   * Default: in such a page, and in Node, as many as the device has processors, up to 8; elsewhere one. A GPU needs none.
+   */
+  threads?: number
+  /**
    * How the GPU holds keys and values. `f16` (default). `f32`: in twice the memory, without
    * rounding. `int8`: in half the memory, so that a context may be twice as long. Each head of a
    * position then has a scale, and the logits change. Heads must have a multiple of 16 values.
@@ -332,6 +339,8 @@ export interface ModelInfo {
    * instruction set and the number of threads.
    */
   adapter: string
+  /** The number of threads that compute; absent on a GPU. */
+  threads?: number
   /** The number of dispatches that the GPU runs for one greedy token. */
   dispatchesPerToken: number
   /**

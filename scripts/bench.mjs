@@ -3,7 +3,7 @@
 //   npm run bench -- [--model FILE | --shape SHAPE [--embedding-deviation D]]
 //                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
-//                    [--backend webgpu|cpu] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
+//                    [--backend webgpu|cpu] [--threads N] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
 //                    [--soak TOKENS] [--visits | --limits] [--no-matrix-units] [--deterministic]
 //                    [--peer DIR] [--browser chromium|firefox] [--json] [--no-build]
@@ -13,6 +13,7 @@
 //   --embedding-deviation  draws the values of the embedding from a normal distribution of this
 //               standard deviation; at 0.5, some rows of 2b4t have values of 2 and more
 //   --backend   what computes the model; by default the GPU. --limits and --profile are about the GPU alone.
+//   --threads   the most threads of the CPU; by default as many as a page takes
 //   --context   loads the model with a context of N tokens; by default it has what 1 GiB holds
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
@@ -145,6 +146,7 @@ function parse() {
       patience: { type: 'string', default: '120' },
       context: { type: 'string' },
       backend: { type: 'string', default: 'webgpu' },
+      threads: { type: 'string' },
       'lm-head': { type: 'string', default: 'auto' },
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
@@ -207,6 +209,7 @@ function parse() {
     loads: number('loads'),
     patience: number('patience'),
     context: values.context === undefined ? undefined : number('context'),
+    threads: values.threads === undefined ? undefined : number('threads'),
     soak: number('soak'),
     decide: number('decide'),
     peer: values.peer && peerFolder(values.peer)
@@ -214,8 +217,8 @@ function parse() {
 }
 
 /** The options of a load that say how the model is held, and on what. */
-function held({ backend, context, 'lm-head': lmHead, kv, deterministic, 'matrix-units': matrixUnits }) {
-  return { backend, context, lmHead, kv, deterministic, gpu: { features: { matrixUnits } } }
+function held({ backend, threads, context, 'lm-head': lmHead, kv, deterministic, 'matrix-units': matrixUnits }) {
+  return { backend, threads, context, lmHead, kv, deterministic, gpu: { features: { matrixUnits } } }
 }
 
 /** The flags with which the browser reaches the GPU. */

@@ -26,6 +26,9 @@
 //! model on the GPU, and [`cpu`] on the CPU. [`kernels`] holds the engine's kernels, each with its shader. [`session`]
 //! turns tokens into conversations.
 
+// To wait in memory that threads share. Only the modules with threads have such memory.
+#![cfg_attr(target_feature = "atomics", feature(stdarch_wasm_atomic_wait))]
+
 pub mod error;
 pub mod source;
 pub mod transfer;

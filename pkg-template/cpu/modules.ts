@@ -10,6 +10,9 @@ import { FetchThreads } from '../threads/fetching.js'
 import { pause } from './pause.js'
 import { NO_SIMD, runnable } from './probes.js'
 import type { Name } from './probes.js'
+import { THREADED } from './threaded.js'
+import type { Place } from './threaded.js'
+import { defaultThreads, obstacle, sharedMemory, startThreads } from './threads.js'
 
 /** The choice: a module, and how it computes. */
 export interface Chosen {
@@ -31,12 +34,12 @@ export interface Lack {
 
 /** The script of a module. `provide` gives it what it would import. */
 interface Glue extends Omit<Crate, 'init'> {
-  default(from: { module_or_path: URL | Promise<BufferSource> }): Promise<unknown>
+  default(from: { module_or_path: URL | Promise<BufferSource> | WebAssembly.Module, memory?: WebAssembly.Memory }): Promise<unknown>
   provide(modules: Record<string, object>): void
 }
 
-/** Where the script and the module of each name are. */
-const PLACES: Record<Name, { script: URL, wasm: URL }> = {
+/** Where the modules without threads are. */
+const PLACES: Record<Name, Place> = {
   relaxed: {
     script: new URL('./tritloom-relaxed.js', import.meta.url), wasm: new URL('./tritloom-relaxed.wasm', import.meta.url)
   },
@@ -46,26 +49,46 @@ const PLACES: Record<Name, { script: URL, wasm: URL }> = {
 }
 
 /** The scripts that were fetched. */
-const crates = new Map<Name, Promise<Crate>>()
+const crates = new Map<Place, Promise<Crate>>()
 
-function crateOf(name: Name): Promise<Crate> {
-  const known = crates.get(name)
+/** The crate in the module of this name. */
+function crateAt(name: string, place: Place): Promise<Crate> {
+  const known = crates.get(place)
   if (known) return known
-  const { script, wasm } = PLACES[name]
+  const { script, wasm } = place
   const fetching = fetched(() => glueAt(script)).then(glue => {
+    let module: WebAssembly.Module | undefined
     glue.provide({
       './error.js': { BitNetError },
       './threads/disk.js': { Disk },
       './threads/fetching.js': { FetchThreads },
-      './cpu/pause.js': { pause }
+      './cpu/pause.js': { pause },
+      './cpu/threads.js': {
+        defaultThreads,
+        startThreads: (address: number, count: number) =>
+          startThreads(count, { script: script.href, module: module!, memory: sharedMemory()!, address })
+      }
     })
+    const init = async () => {
+      const bytes = platform.asset?.(`cpu/tritloom-${name}.wasm`)
+      if (!Object.values(THREADED).includes(place)) return glue.default({ module_or_path: bytes ?? wasm })
+      module = await (bytes ? WebAssembly.compile(await bytes) : compiled(wasm))
+      return glue.default({ module_or_path: module, memory: sharedMemory()! })
+    }
     const { callBack, onPanic, WasmModel } = glue
-    const from = () => platform.asset?.(`cpu/tritloom-${name}.wasm`) ?? wasm
-    return { init: () => glue.default({ module_or_path: from() }), callBack, onPanic, WasmModel }
+    return { init, callBack, onPanic, WasmModel }
   })
-  crates.set(name, fetching)
-  fetching.catch(() => crates.delete(name))
+  crates.set(place, fetching)
+  fetching.catch(() => crates.delete(place))
   return fetching
+}
+
+/** A module that has no instance yet. */
+async function compiled(url: URL): Promise<WebAssembly.Module> {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`)
+  const isNamed = response.headers.get('content-type')?.startsWith('application/wasm')
+  return isNamed ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer())
 }
 
 /** The build adds comments to this line that keep bundlers from following it. */
@@ -78,14 +101,36 @@ const broken = (error: unknown): string | undefined => {
   return isBroken ? cause.message : undefined
 }
 
-/** The CPU, by the fastest module that runs here. With `strict`, a module that should run but does not is an error. */
-export async function onCpu({ lack, strict }: { lack?: Lack, strict?: boolean }): Promise<Chosen> {
+/** The wishes to the CPU. */
+export interface Wishes {
+  lack?: Lack
+  /** Whether fewer threads than were asked for, or a module that should run but does not, are an error. */
+  strict?: boolean | undefined
+  threads?: number | undefined
+}
+
+/** The CPU, by the fastest module that runs here. */
+export async function onCpu({ lack, strict, threads }: Wishes): Promise<Chosen> {
   const notes = lack ? [`the CPU computes: ${lack.why}`] : []
   const names = runnable()
   if (names.length === 0 && lack?.isSlow) return { crate: onGpu, notes: [] }
   let failure = new BitNetError('missing-feature', [...notes, NO_SIMD].join('; '))
-  for (const name of names) {
-    const crate = await crateOf(name)
+  const places = names.map(name => [name as string, PLACES[name]] as const)
+  // The crate refuses a wrong number.
+  if (names[0] && (threads ?? defaultThreads()) > 1) {
+    const threaded = THREADED[names[0]]
+    const why = threaded ? obstacle() : 'this build of the package has no module with threads'
+    const isRefused = why === undefined && !sharedMemory()
+    if (threaded && why === undefined && !isRefused) {
+      places.unshift([`${names[0]}-threads`, threaded])
+    } else if (isRefused || threads !== undefined) {
+      const note = `one thread computes: ${why ?? 'the browser refuses memory that threads share'}`
+      if (strict === true) throw new BitNetError('missing-feature', note)
+      notes.push(note)
+    }
+  }
+  for (const [name, place] of places) {
+    const crate = await crateAt(name, place)
     try {
       await ready(crate, `tritloom-${name}.wasm`)
       return { crate, notes, ...(lack && { why: lack.why }) }
@@ -100,7 +145,7 @@ export async function onCpu({ lack, strict }: { lack?: Lack, strict?: boolean })
 }
 
 /** The back end of an option that is not checked yet, and that is not the GPU. */
-export function checked(backend: unknown, strict?: boolean): Promise<Chosen> {
+export function checked(backend: unknown, wishes: Wishes): Promise<Chosen> {
   if (backend !== 'cpu') throw badOption('backend', `must be 'auto', 'webgpu' or 'cpu'`)
-  return onCpu({ ...(strict !== undefined && { strict }) })
+  return onCpu(wishes)
 }

@@ -20,6 +20,7 @@ export type Table = Readonly<Record<string, Option>>
 export const LOAD: Table = {
   'model': { value: 'FILE or URL', help: 'The model, a GGUF file. What comes from an address is stored' },
   'backend': { value: 'BACKEND', help: 'What computes: auto (the GPU if there is one), webgpu or cpu' },
+  'threads': { value: 'N', help: 'Let at most this many threads of the CPU compute' },
   'context': { value: 'N', help: 'Allocate memory for this many tokens of context' },
   'kv': { value: 'TYPE', help: 'How to store keys and values: f16, f32 or int8' },
   'lm-head': { value: 'TYPE', help: 'How to store the LM head: auto, f16 or int8' },
@@ -112,7 +113,7 @@ export function numberOf(name: string, text: string): number {
 }
 
 const NUMBERS = [
-  'context', 'max-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repeat-penalty', 'presence-penalty',
+  'context', 'threads', 'max-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repeat-penalty', 'presence-penalty',
   'frequency-penalty', 'seed', 'max-thinking-tokens'
 ]
 

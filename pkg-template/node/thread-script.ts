@@ -11,7 +11,8 @@ Object.assign(globalThis, {
   addEventListener: events.addEventListener.bind(events),
   removeEventListener: events.removeEventListener.bind(events),
   dispatchEvent: events.dispatchEvent.bind(events),
-  postMessage: (message: unknown, transfer: never[] = []) => port.postMessage(message, transfer)
+  postMessage: (message: unknown, transfer: never[] = []) => port.postMessage(message, transfer),
+  close: () => process.exit()
 })
 
 const { script } = workerData as { script: string }

@@ -40,8 +40,8 @@ export class LocalTransport implements Transport {
     { onItem, signal }: Streaming<'load'>
   ): Promise<ModelInfo> {
     return this.#run(async () => {
-      const { strict, gpu } = options
-      let how = await chosen({ backend, strict, gpu })
+      const { threads, strict, gpu } = options
+      let how = await chosen({ backend, threads, strict, gpu })
       const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
       let isLoaded = false
       // The page is called when the crate has returned. Otherwise an error of the page would have

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { inRoot } from '../paths.mjs'
 import { capture } from '../process.mjs'
-import { wasmEnvironment } from '../setup/wasm-target.mjs'
+import { threadsEnvironment, wasmEnvironment } from '../setup/wasm-target.mjs'
 
 const INPUTS = [
   'Cargo.toml',
@@ -19,7 +19,7 @@ const INPUTS = [
   'CHANGELOG.md'
 ]
 
-/** A hash of every input's name and bytes, and of the compiler. */
+/** A hash of every input's name and bytes, of the compiler, and of what is left out without the library's sources. */
 export const fingerprint = () => {
   const hash = createHash('sha256')
   for (const path of INPUTS.flatMap(filesIn))
@@ -27,6 +27,7 @@ export const fingerprint = () => {
       .update(`${path}\0`)
       .update(readFileSync(inRoot(path)))
       .update('\0')
+  hash.update(String(threadsEnvironment() !== null))
   hash.update(capture('rustc', ['-vV'], { env: wasmEnvironment() ?? {} }) ?? '')
   return hash.digest('hex')
 }

@@ -5,9 +5,10 @@ import { Stop } from '../report.mjs'
 /** A name with its hash. */
 const HASHED = /\b(__wb[a-z]+_\w*?)_[0-9a-f]{16}\b/g
 
-/** The section of a module that has its imports, and the kind of an import that is a function. */
+/** The section of a module that has its imports, and the kinds of imports that there are. */
 const IMPORTS = 2
 const FUNCTION = 0
+const MEMORY = 2
 
 /** Where the sections begin, after the magic number and the version. */
 const FRONT = 8
@@ -58,8 +59,11 @@ const importsIn = (section, names) => {
   const parts = [number(count)]
   for (let n = 0; n < count; n++) {
     const [module, name] = [reader.text(), reader.text()]
-    if (reader.number() !== FUNCTION) throw new Stop(`The engine imports ${name}, which is no function.`)
-    parts.push(text(module), text(names.get(name) ?? name), Buffer.of(FUNCTION), number(reader.number()))
+    const kind = reader.number()
+    if (![FUNCTION, MEMORY].includes(kind)) throw new Stop(`The engine imports ${name}, which is no function.`)
+    parts.push(text(module), text(names.get(name) ?? name), Buffer.of(kind), number(reader.number()))
+    // A memory has its least and its most size. Threads need both.
+    if (kind === MEMORY) parts.push(number(reader.number()), number(reader.number()))
   }
   return Buffer.concat(parts)
 }

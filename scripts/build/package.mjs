@@ -28,8 +28,11 @@ export const copyReadability = pkg => {
   writeFileSync(join(pkg, 'widget', 'readability.d.ts'), types.slice(types.indexOf('export class Readability')))
 }
 
-/** The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. */
-export const compileTypeScript = pkg => {
+/**
+ * The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. `threads` says
+ * whether the modules with threads are there.
+ */
+export const compileTypeScript = (pkg, threads) => {
   // Scripts for browsers are checked without the types of Node. The second project has all.
   run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--noEmit'])
   const options = ['--project', join(TEMPLATE, 'node', 'tsconfig.json'), '--outDir', pkg]
@@ -37,9 +40,13 @@ export const compileTypeScript = pkg => {
   run(nodeTool('tsc'), [...options, '--emitDeclarationOnly'])
   run(nodeTool('tsc'), [...options, '--declaration', 'false', '--removeComments'])
   edit(join(pkg, 'tritloom.js'), JSDOC, '')
-  for (const [folder, script, path] of [['cpu', 'modules', 'href'], ['node', 'gpu', 'name'], ['node', 'thread-script', 'script']]) {
+  const imports = [
+    ['cpu', 'modules', 'href'], ['cpu', 'compute-worker', 'script'], ['node', 'gpu', 'name'], ['node', 'thread-script', 'script']
+  ]
+  for (const [folder, script, path] of imports) {
     edit(join(pkg, folder, `${script}.js`), `import(${path})`, `import(${NOT_FOLLOWED} ${path})`)
   }
+  if (!threads) writeFileSync(join(pkg, 'cpu', 'threaded.js'), 'export const THREADED = {};\n')
 }
 
 /** Bundlers leave an import with these comments as it is. The compiler of TypeScript removes all comments. */

@@ -8,8 +8,8 @@ import { Stop } from '../report.mjs'
 export const BUDGET = 1_000_000
 /** Bytes of the module of grammars, which the first answer with a format waits for. */
 export const GRAMMAR_BUDGET = 600_000
-/** Bytes of each module for the CPU, which only a page without a GPU downloads. */
-export const CPU_BUDGETS = { simd: 1_200_000, relaxed: 1_200_000 }
+/** Bytes of each module for the CPU, of which only a page without a GPU downloads one. */
+export const CPU_BUDGET = 1_200_000
 /** Bytes of an entry's script with all that it imports, but not what it imports later. */
 export const ENTRY_BUDGET = 11_000
 /**
@@ -55,7 +55,7 @@ export const entriesAgainstBudget = pkg => {
 const COUNTED = {
   wasm: /\btritloom_bg\.wasm$/,
   cpu: /\btritloom-relaxed\.wasm$/,
-  scripts: /^(?!(?:node|widget|ai-sdk|built-in-ai)\b).*(?<!\btritloom-\w+)\.js$/,
+  scripts: /^(?!(?:node|widget|ai-sdk|built-in-ai)\b).*(?<!\btritloom-[\w-]+)\.js$/,
   grammar: /\bgrammar\.wasm$/
 }
 

@@ -7,7 +7,7 @@ import {
 import { join, resolve } from 'node:path'
 import { CARGO_HOME, CARGO_TARGET, inRoot, ROOT } from '../paths.mjs'
 import { capture, nodeTool, run } from '../process.mjs'
-import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
+import { TARGET, threadsEnvironment, wasmEnvironment } from '../setup/wasm-target.mjs'
 import { withoutHashes } from './imports.mjs'
 import { standalone } from './standalone.mjs'
 
@@ -22,34 +22,46 @@ const GLUE = [SCRIPT, 'tritloom.d.ts', `${WASM}.d.ts`]
 export const GRAMMAR = 'crate/grammar.wasm'
 
 /**
- * The modules that compute on the CPU: the crate's feature, the features of WebAssembly by binaryen's names, and the
- * file.
+ * The modules that compute on the CPU: the crate's features, the features of WebAssembly by binaryen's names, and the
+ * file. A page takes one: with relaxed SIMD where the browser has it, with threads where they can share memory.
  */
-export const CPU_MODULES = Object.entries({
-  simd: { backend: 'cpu', features: ['simd'] },
-  relaxed: { backend: 'relaxed-simd', features: ['simd', 'relaxed-simd'] }
-}).map(([name, module]) => ({ name, ...module, file: `cpu/tritloom-${name}.wasm` }))
+const CPU_MODULES = Object.entries({
+  simd: { crate: ['cpu'], features: ['simd'] },
+  relaxed: { crate: ['relaxed-simd'], features: ['simd', 'relaxed-simd'] },
+  'simd-threads': { crate: ['threads'], features: ['simd', 'threads'] },
+  'relaxed-threads': { crate: ['relaxed-simd', 'threads'], features: ['simd', 'relaxed-simd', 'threads'] }
+}).map(([name, module]) => ({
+  name, ...module, threads: module.crate.includes('threads'), file: `cpu/tritloom-${name}.wasm`
+}))
+
+/** The modules for the CPU that can be built here, and the names of the others, in words. */
+export const cpuModules = () => {
+  if (threadsEnvironment()) return { modules: CPU_MODULES }
+  const [modules, others] = [false, true].map(threads => CPU_MODULES.filter(module => module.threads === threads))
+  const leftOut = `left out: ${others.map(({ name }) => name).join(' and ')}, which need the sources of Rust's standard library`
+  return { modules, leftOut }
+}
 
 /** Compiles the engine for the GPU; the paths of the package's files that this makes, by name. */
 export const buildWasm = () => {
-  const { glue, wasm } = pack('webgpu')
+  const { glue, wasm } = pack(['webgpu'])
   const files = Object.fromEntries(GLUE.map(name => [name, join(glue, name)]))
   return { ...files, [WASM]: optimised('engine', wasm, []) }
 }
 
 /** The same for the CPU, as one of its modules. */
-export const buildCpuModule = ({ name, backend, features, file }) => {
-  const { glue, wasm } = pack(backend)
+export const buildCpuModule = ({ name, crate, threads, features, file }) => {
+  const { glue, wasm } = pack(crate, threads)
   const script = join(glue, `${name}.js`)
   writeFileSync(script, standalone(readFileSync(join(glue, 'tritloom.js'), 'utf8')))
   return { [file.replace('.wasm', '.js')]: script, [file]: optimised(name, wasm, features) }
 }
 
-/** Compiles the crate with a back end; where its script and its module lie. */
-const pack = backend => {
-  const glue = join(STAGE, backend)
+/** Compiles the crate with features, of which the first is its back end; where its script and its module lie. */
+const pack = (features, threads = false) => {
+  const glue = join(STAGE, features.join('-'))
   mkdirSync(glue, { recursive: true })
-  const env = wasmEnvironment() ?? {}
+  const env = (threads ? threadsEnvironment() : wasmEnvironment()) ?? {}
   const options = [
     '--target',
     'web',
@@ -63,9 +75,11 @@ const pack = backend => {
     '--out-dir',
     glue
   ]
-  const ofCargo = ['--no-default-features', '--features', backend, '--config', withoutOurPaths(env)]
+  const flags = [...withoutOurPaths(env), ...(threads ? WITH_THREADS : [])]
+  const ofCargo = ['--no-default-features', '--features', features.join(), '--config', rustflags(flags)]
   // The crates that it depends on are the same as for the GPU.
-  if (backend !== 'webgpu') ofCargo.push('--config', 'profile.web.package.tritloom.opt-level=3')
+  if (features[0] !== 'webgpu') ofCargo.push('--config', 'profile.web.package.tritloom.opt-level=3')
+  if (threads) ofCargo.push('-Zbuild-std=std,panic_abort')
   run('wasm-pack', ['build', ...options, ROOT, '--', ...ofCargo], { env })
   shortenNames(join(glue, WASM), join(glue, SCRIPT))
   return { glue, wasm: join(glue, WASM) }
@@ -82,12 +96,26 @@ const shortenNames = (wasm, script) => {
 export const buildGrammar = () => {
   const env = wasmEnvironment() ?? {}
   const options = ['--package', 'tritloom_grammar', '--lib', '--crate-type', 'cdylib', '--profile', 'web']
-  const config = ['--config', withoutOurPaths(env)]
+  const config = ['--config', rustflags(withoutOurPaths(env))]
   run('cargo', ['rustc', '--quiet', ...options, '--target', TARGET, ...config], { env })
   return optimised('grammar', join(CARGO_TARGET, TARGET, 'web', 'tritloom_grammar.wasm'), [])
 }
 
-/** The setting with which rustc leaves this machine's paths out of panic messages. */
+/**
+ * The flags of rustc for memory that threads share. wasm-bindgen then makes each thread's stack and variables, which
+ * needs the names that the linker has for these.
+ */
+const WITH_THREADS = [
+  '-Ctarget-feature=+atomics,+bulk-memory,+mutable-globals',
+  ...[
+    'shared-memory', 'import-memory', `max-memory=${2 ** 32}`,
+    'export=__wasm_init_tls', 'export=__tls_size', 'export=__tls_align', 'export=__tls_base', 'export=__heap_base'
+  ].map(argument => `-Clink-arg=--${argument}`)
+]
+
+const rustflags = flags => `target.${TARGET}.rustflags=${JSON.stringify(flags)}`
+
+/** The flags with which rustc leaves this machine's paths out of panic messages. */
 const withoutOurPaths = env => {
   const sysroot = capture('rustc', ['--print', 'sysroot'], { env })
   const names = {
@@ -95,8 +123,7 @@ const withoutOurPaths = env => {
     [CARGO_HOME]: 'cargo',
     ...(sysroot && { [sysroot]: 'rust' })
   }
-  const flags = Object.entries(names).map(([path, name]) => `--remap-path-prefix=${path}=${name}`)
-  return `target.${TARGET}.rustflags=${JSON.stringify(flags)}`
+  return Object.entries(names).map(([path, name]) => `--remap-path-prefix=${path}=${name}`)
 }
 
 /**

@@ -14,11 +14,11 @@ import { newerNode, nodePackages, nodeVersion } from './node.mjs'
 import { rust, rustComponents } from './rust.mjs'
 import { vulkan } from './vulkan.mjs'
 import { wasmBindgen, wasmPack } from './wasm-tools.mjs'
-import { wasmTarget } from './wasm-target.mjs'
+import { librarySources, wasmTarget } from './wasm-target.mjs'
 
 const FOR_RUST = [nodeVersion, linker, rust]
 /** The steps of an inner array run at the same time. */
-const FOR_BUILD = [...FOR_RUST, wasmTarget, [nodePackages, wasmPack, wasmBindgen]]
+const FOR_BUILD = [...FOR_RUST, wasmTarget, librarySources, [nodePackages, wasmPack, wasmBindgen]]
 const FOR_TESTS = [newerNode, rustComponents, browser, firefox, vulkan]
 
 /** Makes `npm run build` work on this machine, with `tests` also `npm test`. */

@@ -1,6 +1,6 @@
 // Installs Rust's standard library for WebAssembly with rustup. Where rustup cannot download,
 // Debian's packages are used: its compiler, and the library built from its sources.
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CARGO_TARGET } from '../paths.mjs'
@@ -21,6 +21,17 @@ export const wasmEnvironment = () => {
     if (compiles(env)) return { ...env, ...linkerFor(env) }
   }
   return null
+}
+
+/**
+ * The same for a module with threads, or null if the compiler's library has no sources: it has to be built for that. Cargo
+ * builds in a folder of its own then, because it would take that library for all else.
+ */
+export const threadsEnvironment = () => {
+  const env = wasmEnvironment()
+  const sysroot = env && capture('rustc', ['--print', 'sysroot'], { env })
+  if (!sysroot || !existsSync(join(sysroot, 'lib', 'rustlib', 'src', 'rust', 'library', 'Cargo.lock'))) return null
+  return { ...env, RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: join(CARGO_TARGET, 'threads') }
 }
 
 /**
@@ -69,6 +80,16 @@ export const wasmTarget = {
   remedy:
     () => `run \`rustup target add ${TARGET}\`. Where that cannot download, run this script as root on
 Debian: it then installs ${DEBIAN.join(', ')} and builds the target from them.`
+}
+
+/** The sources of the standard library, of which the modules with threads need a build of their own. */
+export const librarySources = {
+  name: "Rust's sources",
+  check: () => (threadsEnvironment() ? 'for modules with threads' : null),
+  note: 'rustup component add',
+  install: () => runQuietly('rustup', ['component', 'add', 'rust-src']),
+  remedy: () => 'run `rustup component add rust-src`.',
+  without: 'the package has no modules with threads'
 }
 
 const fromDebian = async () => {

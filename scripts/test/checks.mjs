@@ -61,8 +61,9 @@ const lintWasm = async () => {
   const args = ['--quiet', '--target', TARGET, '--lib']
   const hasClippy = capture('cargo', ['clippy', '--version'], { env }) !== null
   if (hasClippy) {
-    // A page's module for the CPU has other code than that for the GPU, which comes with the default features.
-    for (const which of [['--workspace'], ['--no-default-features', '--features', 'relaxed-simd']])
+    // A page's modules for the CPU have other code than that for the GPU, which comes with the default features.
+    const features = ['relaxed-simd', 'threads'].map(name => ['--no-default-features', '--features', name])
+    for (const which of [['--workspace'], ...features])
       await runOpen('cargo', ['clippy', ...which, ...args, '--', '-D', 'warnings'], { env })
     return undefined
   }

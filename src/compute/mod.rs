@@ -189,6 +189,8 @@ pub struct About {
     pub backend: Backend,
     /// Its name for people.
     pub adapter: String,
+    /// The threads that compute, if the CPU does.
+    pub threads: Option<usize>,
     /// How it holds keys and values.
     pub kv: KvType,
     /// Bytes of weights, KV cache and all other values that are held.

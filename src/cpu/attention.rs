@@ -19,6 +19,8 @@ pub(super) struct Attention<'a> {
     pub(super) values: &'a [u8],
     /// The queries `[heads][head_dim]`, rotated.
     pub(super) q: &'a [f32],
+    /// Room for the scores of four heads, or of all if they are fewer.
+    pub(super) scores: &'a mut [f32],
     /// The results `[heads][head_dim]`.
     pub(super) out: &'a mut [f32],
 }
@@ -84,15 +86,15 @@ impl Held for Int8 {
 
 #[inline(always)]
 fn attend<S: Simd, H: Held>(s: S, job: Attention<'_>) {
-    let Attention { shape, head_kv, keys, values, q, out } = job;
+    let Attention { shape, head_kv, keys, values, q, scores, out } = job;
     let dim = shape.head_dim;
     let rows = Rows { shape, head_kv };
     for (q, out) in q.chunks(4 * dim).zip(out.chunks_mut(4 * dim)) {
         match q.len() / dim {
-            1 => attend_heads::<S, H, 1>(s, rows, keys, values, q, out),
-            2 => attend_heads::<S, H, 2>(s, rows, keys, values, q, out),
-            3 => attend_heads::<S, H, 3>(s, rows, keys, values, q, out),
-            _ => attend_heads::<S, H, 4>(s, rows, keys, values, q, out),
+            1 => attend_heads::<S, H, 1>(s, rows, keys, values, q, scores, out),
+            2 => attend_heads::<S, H, 2>(s, rows, keys, values, q, scores, out),
+            3 => attend_heads::<S, H, 3>(s, rows, keys, values, q, scores, out),
+            _ => attend_heads::<S, H, 4>(s, rows, keys, values, q, scores, out),
         }
     }
 }
@@ -130,13 +132,14 @@ fn attend_heads<S: Simd, H: Held, const N: usize>(
     keys: &[u8],
     values: &[u8],
     q: &[f32],
+    scores: &mut [f32],
     out: &mut [f32],
 ) {
     let (dim, row_bytes) = (rows.shape.head_dim, rows.shape.row_bytes());
     let n = keys.len() / row_bytes;
     let scale = 1.0 / (dim as f32).sqrt();
     // [N][n]
-    let mut weights = vec![0.0; N * n];
+    let weights = &mut scores[..N * n];
     for (position, row) in keys.chunks_exact(row_bytes).enumerate() {
         let mut sums = [s.zeros(); N];
         let head = rows.head::<H>(row);

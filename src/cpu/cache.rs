@@ -49,10 +49,12 @@ impl CacheShape {
         match self.kv {
             KvType::F32 => row.copy_from_slice(bytemuck::cast_slice(values)),
             KvType::F16 => {
-                let mut halves = vec![f16::ZERO; values.len()];
-                halves.convert_from_f32_slice(values);
-                for (two, half) in row.as_chunks_mut::<2>().0.iter_mut().zip(halves) {
-                    *two = half.to_le_bytes();
+                let mut halves = [f16::ZERO; 64];
+                for (values, row) in values.chunks(64).zip(row.chunks_mut(128)) {
+                    halves[..values.len()].convert_from_f32_slice(values);
+                    for (two, half) in row.as_chunks_mut::<2>().0.iter_mut().zip(halves) {
+                        *two = half.to_le_bytes();
+                    }
                 }
             }
             KvType::Int8 => {

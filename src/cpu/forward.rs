@@ -41,6 +41,7 @@ pub(super) struct Buffers {
     q: Products,
     k: Products,
     v: Products,
+    gates: Products,
     out: Products,
 }
 
@@ -57,6 +58,9 @@ struct Token {
     /// The results of a norm, or of a product.
     h: Vec<f32>,
     q: Vec<f32>,
+    /// The scores of the heads that share a head of keys and values, for each of these. They are here because
+    /// threads that allocate memory wait for one another.
+    scores: Vec<Vec<f32>>,
     /// The outputs of attention.
     attn: Vec<f32>,
     /// The rows of the cache: keys and values.
@@ -82,7 +86,7 @@ impl Cpu {
     /// Computes a block for all tokens, as far as `site`.
     fn block(&mut self, n: usize, site: Site) {
         let Self { config, weights, cache, pool, buffers, set, .. } = self;
-        let Buffers { tokens, inputs, q, k, v, out } = buffers;
+        let Buffers { tokens, inputs, q, k, v, gates, out } = buffers;
         let (block, pool, set) = (&weights.blocks[n], &**pool, *set);
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, residual_scale, .. } = *config;
         let pairs = config.architecture.rope_pairs;
@@ -125,16 +129,22 @@ impl Cpu {
         let heads = n_head / n_head_kv * head_dim;
         let mut groups = Vec::with_capacity(tokens.len() * n_head_kv);
         for token in tokens.iter_mut() {
-            let Token { first, pos, q, attn, .. } = token;
+            let Token { first, pos, q, scores, attn, .. } = token;
             attn.resize(n_head * head_dim, 0.0);
+            scores.resize_with(n_head_kv, Vec::new);
             let rows = *first * shape.row_bytes()..(*first + *pos + 1) * shape.row_bytes();
-            for (head_kv, out) in attn.chunks_exact_mut(heads).enumerate() {
-                groups.push((rows.clone(), head_kv, &q[head_kv * heads..][..heads], out));
+            for (head_kv, (out, scores)) in attn.chunks_exact_mut(heads).zip(scores).enumerate() {
+                let room = 4 * (*pos + 1);
+                if scores.len() < room {
+                    // Not for each token anew.
+                    scores.resize(room.next_power_of_two(), 0.0);
+                }
+                groups.push((rows.clone(), head_kv, &q[head_kv * heads..][..heads], scores, out));
             }
         }
-        each(pool, &mut groups, |_, (rows, head_kv, q, out)| {
+        each(pool, &mut groups, |_, (rows, head_kv, q, scores, out)| {
             let (keys, values) = (&keys[rows.clone()], &values[rows.clone()]);
-            set.run(Attention { shape, head_kv: *head_kv, keys, values, q, out });
+            set.run(Attention { shape, head_kv: *head_kv, keys, values, q, scores, out });
         });
 
         each_with_input(pool, tokens, inputs, |_, token, input| {
@@ -155,7 +165,8 @@ impl Cpu {
             return;
         }
         let activation = config.architecture.activation;
-        multiply_gated(pool, [&block.ffn_gate, &block.ffn_up], (activation, set), inputs, out);
+        let matrices = [&block.ffn_gate, &block.ffn_up];
+        multiply_gated(pool, matrices, (activation, set), inputs, [&mut *gates, &mut *out]);
         if site == Site::GateUp {
             return;
         }
@@ -243,6 +254,7 @@ impl Model for Cpu {
         let s = if threads == 1 { "" } else { "s" };
         About {
             backend: Backend::Cpu,
+            threads: Some(threads),
             adapter: format!("the CPU with {}, {threads} thread{s}", self.best.name()),
             kv: self.cache.shape.kv,
             gpu_bytes: (weights + of_tokens + self.cache.bytes()) as u64,

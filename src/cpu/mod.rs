@@ -25,5 +25,9 @@ mod trial;
 mod weights;
 
 pub use machine::InstructionSet;
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub use machine::{PageThreads, fail, serve};
 pub use open::OnCpu;
 pub use times::{ProductTime, product_times};
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub use trial::is_right_here;

@@ -32,8 +32,11 @@ const PASS: usize = 32;
 /// Opens the CPU for a session.
 #[derive(Clone, Debug, Default)]
 pub struct OnCpu {
-    /// How many threads compute; `None`: as many as run at once. Pages have one.
+    /// How many threads compute; `None`: as many as run at once. In a page `page` says it.
     pub threads: Option<usize>,
+    /// The threads of a page; `None`: one.
+    #[cfg(all(target_arch = "wasm32", feature = "threads"))]
+    pub page: Option<super::machine::PageThreads>,
     /// The instruction set to use, for tests; `None`: the best one.
     pub instructions: Option<InstructionSet>,
     /// How a session uses it, for tests; `None`: as is best.
@@ -97,12 +100,12 @@ impl Opening for OnCpu {
         });
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cpu = Cpu {
-            notes: opened.note.into_iter().chain(notes).chain(of_head).chain(shorter).collect(),
+            notes: opened.note.iter().cloned().chain(notes).chain(of_head).chain(shorter).collect(),
             kernels,
             weights,
             cache,
             angles,
-            pool: pool(opened.threads),
+            pool: opened.pool(),
             set,
             best,
             buffers: Buffers::default(),
@@ -115,6 +118,16 @@ impl Opening for OnCpu {
             ..HostTraits::default()
         });
         Ok(Box::new(Host::new(cpu, n_ctx, traits)))
+    }
+}
+
+impl OnCpu {
+    fn pool(&self) -> Box<dyn Pool> {
+        #[cfg(all(target_arch = "wasm32", feature = "threads"))]
+        if let Some(threads) = &self.page {
+            return Box::new(threads.clone());
+        }
+        pool(self.threads)
     }
 }
 

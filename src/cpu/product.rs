@@ -122,21 +122,22 @@ pub(super) fn multiply<const N: usize>(
     each(pool, &mut parts, |_, (matrix, rows, out)| matrix.multiply(rows.clone(), inputs, out));
 }
 
-/// Multiplies `inputs` with gate and up, and gives the gated activation, computed with `set`.
+/// Multiplies `inputs` with gate and up, and gives the gated activation, computed with `set`, as the
+/// second of `products`. The first has what gate gives.
 pub(super) fn multiply_gated(
     pool: &dyn Pool,
     [gate, up]: [&Matrix; 2],
     (activation, set): (Activation, InstructionSet),
     inputs: &[Input],
-    products: &mut Products,
+    [gates, products]: [&mut Products; 2],
 ) {
+    gates.resize(gate, inputs.len());
     products.resize(up, inputs.len());
-    let mut parts: Vec<_> = products.parts().collect();
-    each(pool, &mut parts, |_, (rows, out)| {
-        let mut gates = vec![0.0; out.len()];
-        gate.multiply(rows.clone(), inputs, &mut gates);
+    let mut parts: Vec<_> = gates.parts().zip(products.parts()).collect();
+    each(pool, &mut parts, |_, ((rows, gates), (_, out))| {
+        gate.multiply(rows.clone(), inputs, gates);
         up.multiply(rows.clone(), inputs, out);
-        set.run(Gate { activation, gates: &gates, out });
+        set.run(Gate { activation, gates, out });
     });
 }
 

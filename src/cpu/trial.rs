@@ -29,6 +29,20 @@ pub(super) fn is_right(set: InstructionSet, shape: CacheShape) -> bool {
         )
 }
 
+/// Whether this thread computes with instructions what it does without.
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub fn is_right_here() -> bool {
+    use super::formats::kernel_of;
+    use crate::compute::KvType;
+    use crate::gguf::TensorType;
+
+    let shape = CacheShape { kv: KvType::F16, n_head_kv: 1, head_dim: 64 };
+    // The load has tested the others, which a browser may get wrong in every thread.
+    let set = InstructionSet::SIMD128;
+    is_right(set, shape)
+        && kernel_of(TensorType::I2S).is_some_and(|kernel| kernel.choose(&[set]) == set)
+}
+
 fn are_close(found: &[f32], expected: &[f32]) -> bool {
     let largest = expected.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
     // Not so if one is NaN.
@@ -49,8 +63,9 @@ fn attention(set: InstructionSet, shape: CacheShape, n: usize, heads: usize) -> 
     };
     let (keys, values) = (rows(), rows());
     let mut out = vec![0.0; q.len()];
-    let head_kv = shape.n_head_kv - 1;
-    set.run(Attention { shape, head_kv, keys: &keys, values: &values, q: &q, out: &mut out });
+    let (head_kv, scores) = (shape.n_head_kv - 1, &mut *vec![0.0; heads * n]);
+    let (keys, values, q) = (&*keys, &*values, &*q);
+    set.run(Attention { shape, head_kv, keys, values, q, scores, out: &mut out });
     out
 }
 

@@ -88,6 +88,7 @@ impl Compute for Engine {
             backend: Backend::Webgpu,
             notes: Vec::new(),
             adapter: self.gpu().adapter.clone(),
+            threads: None,
             kv: self.kv(),
             gpu_bytes: self.gpu().allocated(),
             dispatches_per_token: self.dispatches_per_token(),

@@ -55,6 +55,7 @@ impl Model for Layers {
         About {
             backend: Backend::Cpu,
             adapter: "the reference".into(),
+            threads: Some(1),
             kv: KvType::F32,
             sample: self.sample,
             ..About::default()

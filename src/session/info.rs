@@ -33,6 +33,9 @@ pub struct Info {
     pub max_batch: usize,
     /// The adapter's name, or that of the CPU's instruction set.
     pub adapter: String,
+    /// The threads that compute; `None` on a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
     /// Bytes that a greedy decode step moves with an empty context, which are the weights that it

@@ -108,6 +108,7 @@ impl Session {
             cache_bytes: n_ctx as u64 * bytes_per_position(&*engine),
             max_batch: traits.slots,
             adapter: about.adapter,
+            threads: about.threads,
             dispatches_per_token: about.dispatches_per_token,
             bytes_per_token: engine.bytes_per_token(0),
             kernels: about.kernels,

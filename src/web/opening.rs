@@ -31,7 +31,7 @@ impl<'a> Opening<'a> {
     ///
     /// Errors: `no-webgpu`.
     pub(super) fn new(options: &'a LoadOptions, reporter: &'a Rc<Reporter>) -> Result<Self> {
-        let backend = Backend::begin(&options.gpu)?;
+        let backend = Backend::begin(&options.wishes)?;
         Ok(Self { options, reporter, backend, behind: RefCell::default() })
     }
 

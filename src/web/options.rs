@@ -5,7 +5,7 @@ use std::rc::Rc;
 use js_sys::{Array, Object};
 use wasm_bindgen::prelude::*;
 
-use super::backend::GpuWishes;
+use super::backend::Wishes;
 use super::error::bad_option;
 use super::fields::Fields;
 use super::tools::Calling;
@@ -19,6 +19,9 @@ use crate::transfer::Integrity;
 /// The default of `stallTimeout`. It is longer than a server takes to find a file, and shorter than
 /// a visitor is willing to wait.
 const STALL_TIMEOUT: f64 = 15_000.0;
+
+/// The most threads of the CPU.
+const MAX_THREADS: u64 = 1024;
 
 /// The largest integer that JavaScript can tell from its neighbours.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -45,7 +48,7 @@ pub(super) struct LoadOptions {
     pub(super) integrity: Option<Integrity>,
     /// Milliseconds without a byte after which a request is repeated.
     pub(super) stall_timeout: f64,
-    pub(super) gpu: GpuWishes,
+    pub(super) wishes: Wishes,
     pub(super) session: session::LoadOptions,
 }
 
@@ -71,7 +74,11 @@ impl LoadOptions {
                 Some(text) => Some(text.parse()?),
                 None => None,
             },
-            gpu: GpuWishes { strict, ..gpu(fields.value("gpu")?)? },
+            wishes: Wishes {
+                threads: fields.integer("threads", 1..=MAX_THREADS)?.map(|n| n as usize),
+                strict,
+                ..gpu(fields.value("gpu")?)?
+            },
             session: session::LoadOptions {
                 engine: EngineOptions {
                     context: fields.u32("context", 1)?.map(|n| n as usize),
@@ -101,12 +108,12 @@ impl LoadOptions {
     }
 }
 
-fn gpu(value: JsValue) -> Result<GpuWishes> {
+fn gpu(value: JsValue) -> Result<Wishes> {
     let mut fields = Fields::new("gpu", value)?;
     let preferences = [("low-power", "low-power"), ("high-performance", "high-performance")];
     let mut limits = Fields::new("gpu.limits", fields.value("limits")?)?;
     let mut features = Fields::new("gpu.features", fields.value("features")?)?;
-    let wishes = GpuWishes {
+    let wishes = Wishes {
         power_preference: fields.one_of("powerPreference", &preferences)?,
         max_storage_buffer_binding_size: limits
             .integer("maxStorageBufferBindingSize", 0..=MAX_SAFE_INTEGER)?,
@@ -115,7 +122,7 @@ fn gpu(value: JsValue) -> Result<GpuWishes> {
         software: features.bool("software")?,
         packed_dot: features.bool("packedDot")?,
         matrix_units: features.bool("matrixUnits")?,
-        strict: false,
+        ..Wishes::default()
     };
     limits.finish()?;
     features.finish()?;

@@ -82,7 +82,7 @@ test('wrong command lines are refused before a model is loaded, and failures hav
     [['chat', ...MODEL, 'Hello'], /standard input/], [['serve', ...MODEL, '--port', '65536'], /--port/], [['serve', ...MODEL, '--key', ''], /--key/],
     [['serve', ...MODEL, 'a'], /unexpected/], [['run', 'a', '--max-tokens'], /max-tokens/],
     // An empty host would be every address of the machine.
-    [['serve', ...MODEL, '--host', ''], /--host must not be empty/], [['run', 'a', ...MODEL, '--threads', '2'], /--threads/],
+    [['serve', ...MODEL, '--host', ''], /--host must not be empty/], [['run', 'a', ...MODEL, '--threads', 'two'], /--threads must be a number/],
     ...['https://a.example/', 'https://A.example', 'a.example', 'https://a.example:443', 'null'].map(origin =>
       [['serve', ...MODEL, '--cors', origin], /--cors must be an origin/])
   ]

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { address, described as describe, linked, obstacles } from '../../scripts/build/package.mjs'
+import { cpuModules } from '../../scripts/build/wasm.mjs'
 import { inRoot, readText } from '../../scripts/paths.mjs'
 import { nodeTool, npm } from '../../scripts/process.mjs'
 
@@ -24,7 +25,7 @@ const run = (command, args) => {
 }
 
 /** Each of the CPU's modules is a script and a module of WebAssembly. */
-const OF_CPU = ['relaxed', 'simd'].flatMap(name => [`cpu/tritloom-${name}.js`, `cpu/tritloom-${name}.wasm`])
+const OF_CPU = cpuModules().modules.flatMap(({ file }) => [file.replace('.wasm', '.js'), file])
 
 /** `npm publish --dry-run` to an address where nothing listens, with `more` options. */
 const dryRun = (...more) => {

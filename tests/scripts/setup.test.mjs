@@ -14,7 +14,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { inRoot, lockedVersion, readText } from '../../scripts/paths.mjs'
@@ -28,11 +28,14 @@ const hasCurl = find('curl') !== null
 const PRESENT = {
   cc: '',
   cargo: 'echo cargo 1.99.0',
-  rustc: 'echo rustc 1.99.0',
+  rustc: 'case "$*" in *sysroot*) echo "$HOME" ;; *) echo rustc 1.99.0 ;; esac',
   rustup: '',
   'wasm-pack': 'echo wasm-pack 0.15.0',
   'wasm-bindgen': `echo wasm-bindgen ${lockedVersion('wasm-bindgen')}`
 }
+
+/** A file of the sources of Rust's library, in the folder of its compiler. */
+const SOURCES = ['lib', 'rustlib', 'src', 'rust', 'library', 'Cargo.lock']
 
 /** rustc that has the target only where `condition`, a shell command, succeeds. */
 const rustcWithTarget = condition =>
@@ -51,6 +54,9 @@ let directory
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'tritloom-setup-'))
   mkdirSync(join(directory, 'bin'))
+  const sources = join(directory, ...SOURCES)
+  mkdirSync(dirname(sources), { recursive: true })
+  writeFileSync(sources, '')
 })
 
 afterEach(() => rmSync(directory, { recursive: true }))
@@ -81,7 +87,7 @@ test('where nothing is missing, it prints one timed line a step and installs not
   assert.equal(status, 0, stderr)
   const lines = stdout.trim().split('\n')
   assert.equal(lines[0], 'Setup')
-  assert.equal(lines.length, 8)
+  assert.equal(lines.length, 9)
   for (const line of lines.slice(1)) assert.match(line, /\(\d+\.\d\d s\)$/)
   assert.deepEqual(
     calls.filter(call => /install|add|link|update/.test(call)),
@@ -140,6 +146,14 @@ test(
     assert.ok(!at.includes(-1), calls.join('\n'))
   }
 )
+
+test("without the sources of Rust's library it says what the package lacks, and goes on", () => {
+  rmSync(join(directory, ...SOURCES))
+  const { status, stdout, calls } = setUpWith(PRESENT)
+  assert.equal(status, 0)
+  assert.ok(calls.includes('rustup component add rust-src'))
+  assert.match(stdout, /Rust's sources: run `rustup component add rust-src`\.\nUntil then the package has no modules with threads\./)
+})
 
 test('where neither way works, it prints the reason and the command', () => {
   const { status, stderr } = setUpWith({

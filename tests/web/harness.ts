@@ -115,9 +115,9 @@ export interface Harness {
   close(): Promise<void>
 }
 
-const prepare = async (page: Page, backend: Backend): Promise<Harness> => {
+const prepare = async (page: Page, backend: Backend, path = ''): Promise<Harness> => {
   const thrown = uncaught(page)
-  await page.goto('/tests/web/harness.html')
+  await page.goto(`${path}/tests/web/harness.html`)
   await page.waitForFunction(() => window.tritloom)
   await use(page, backend)
   const close = async () => {
@@ -139,9 +139,9 @@ type Backend = Window['backend']
 /** Makes the loads of a page compute with the GPU, or the CPU, which is faster than a software GPU. */
 const use = (page: InPage, backend: Backend) => page.evaluate(backend => { window.backend = backend }, backend)
 
-/** A page for several tests, or another one of the same visitor. */
-export const open = async (browser: Browser, visitor?: BrowserContext, backend: Backend = 'webgpu') =>
-  prepare(await (visitor ? visitor.newPage() : browser.newPage({ baseURL: test.info().project.use.baseURL })), backend)
+/** A page for several tests, or another one of the same visitor; under a path of the server, if that is given. */
+export const open = async (browser: Browser, visitor?: BrowserContext, backend: Backend = 'webgpu', path?: string) =>
+  prepare(await (visitor ? visitor.newPage() : browser.newPage({ baseURL: test.info().project.use.baseURL })), backend, path)
 
 /**
  * `harness` is a page for one test, with a storage of its own.

@@ -54,6 +54,7 @@ const LOAD: Row[] = [
   ],
   ['crossOriginStorage', ...choice('read', 'offer', 'off')],
   ['backend', ...choice('auto', 'webgpu', 'cpu')],
+  ['threads', [...othersThan('number'), ...NO_INTEGERS, '0', '1025'], 'must be an integer from 1 to 1024'],
   ['kv', ...choice('f16', 'f32', 'int8')],
   ['lmHead', ...choice('auto', 'f16', 'int8')],
   ['i2sLayout', ...choice('x86', 'arm')],

@@ -35,7 +35,7 @@ const OPTIONS = [
 ]
 const LOAD_OPTIONS = [
   'context', 'cache', 'integrity', 'crossOriginStorage', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
-  'gpu', 'backend', 'signal', 'onProgress', 'no such option'
+  'gpu', 'backend', 'threads', 'signal', 'onProgress', 'no such option'
 ]
 const REQUEST = [
   'model', 'messages', 'max_completion_tokens', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed',
@@ -148,7 +148,8 @@ export class RandomCalls {
   ) {
     this.#isLeaving = false
     this.#backend = backend
-    this.#model = await this.#within('load', this.#BitNet.load(this.#url, { worker, backend, context: 256 }))
+    const threads = this.#pick([undefined, 1, 3])
+    this.#model = await this.#within('load', this.#BitNet.load(this.#url, { worker, backend, threads, context: 256 }))
     await this.#within('stored', this.#model.stored)
   }
 

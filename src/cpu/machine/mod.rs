@@ -7,6 +7,12 @@
 
 #![allow(unsafe_code, reason = "instructions that not every machine has, and work for threads")]
 
+#[cfg(any(not(target_arch = "wasm32"), feature = "threads"))]
+mod bell;
+#[cfg(any(not(target_arch = "wasm32"), feature = "threads"))]
+mod jobs;
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+mod page;
 mod scalar;
 mod simd;
 #[cfg(not(target_arch = "wasm32"))]
@@ -16,6 +22,8 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub use page::{PageThreads, fail, serve};
 pub(crate) use simd::{Run, Simd, f16, unroll};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use threads::Threads;
@@ -40,6 +48,10 @@ enum Set {
 impl InstructionSet {
     /// Plain Rust, with which the others are compared.
     pub const SCALAR: Self = Self(Set::Scalar);
+
+    /// WebAssembly's SIMD of a fixed width, without relaxed instructions.
+    #[cfg(all(target_arch = "wasm32", feature = "threads"))]
+    pub(crate) const SIMD128: Self = Self(Set::Simd128);
 
     /// Those of this machine, the fastest first. The last one is [`InstructionSet::SCALAR`].
     pub fn available() -> Vec<Self> {

@@ -8,7 +8,7 @@ use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
-use super::{GpuWishes, features};
+use super::{Wishes, features};
 use crate::compute::Opening;
 use crate::error::{Error, Result};
 use crate::gpu::{FeatureCaps, Gpu, GpuOptions, LimitCaps};
@@ -25,7 +25,7 @@ impl Backend {
     /// a new browser opening takes as long as fetching the file's header.
     ///
     /// Errors: `no-webgpu`.
-    pub(in crate::web) fn begin(wishes: &GpuWishes) -> Result<Self> {
+    pub(in crate::web) fn begin(wishes: &Wishes) -> Result<Self> {
         require_webgpu()?;
         features::ask();
         let options = options(wishes);
@@ -65,8 +65,8 @@ pub(in crate::web) async fn with_events<F: Future>(work: F) -> F::Output {
     work.await
 }
 
-fn options(wishes: &GpuWishes) -> GpuOptions {
-    let GpuWishes { power_preference, subgroups, software, packed_dot, matrix_units, .. } = *wishes;
+fn options(wishes: &Wishes) -> GpuOptions {
+    let Wishes { power_preference, subgroups, software, packed_dot, matrix_units, .. } = *wishes;
     GpuOptions {
         power_preference: power_preference.map(Into::into),
         limits: LimitCaps {

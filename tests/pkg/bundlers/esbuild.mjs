@@ -11,7 +11,8 @@ await build({
     main: 'main.js',
     worker: 'tritloom/worker',
     'disk-worker': 'tritloom/disk-worker',
-    'fetch-worker': 'tritloom/fetch-worker'
+    'fetch-worker': 'tritloom/fetch-worker',
+    'compute-worker': 'tritloom/compute-worker'
   },
   outdir,
   bundle: true,

@@ -12,7 +12,8 @@ const bundle = await rollup({
     main: 'main.js',
     worker: 'tritloom/worker',
     'disk-worker': 'tritloom/disk-worker',
-    'fetch-worker': 'tritloom/fetch-worker'
+    'fetch-worker': 'tritloom/fetch-worker',
+    'compute-worker': 'tritloom/compute-worker'
   },
   plugins: [resolve()]
 })

@@ -1,0 +1,111 @@
+// Threads that compute together, in one memory. Only pages that are isolated from other origins can share memory.
+import { watch } from '../crate/wasm.js'
+import { platform } from '../platform.js'
+import { spawn } from '../threads/spawn.js'
+
+/** The parts of a module's script that a thread calls. */
+export interface Threaded {
+  provide(modules: Record<string, object>): void
+  initSync(from: { module: WebAssembly.Module, memory: WebAssembly.Memory, thread_stack_size: number }): Ended
+  /** Whether this thread computes rightly. */
+  isRightHere(): boolean
+  /**
+   * Computes for the model at `address`. Gives false when that is gone, and true if there was nothing to do for a while. When
+   * there is, the number at `address` changes.
+   */
+  work(address: number): boolean
+  /** To be called after `work` has trapped. */
+  failed(address: number): void
+}
+
+interface Ended {
+  /** Frees the thread's stack. Nothing of the module can be called after that. */
+  __wbindgen_thread_destroy(): void
+}
+
+/** What a thread needs to start. */
+export interface Start {
+  script: string
+  module: WebAssembly.Module
+  memory: WebAssembly.Memory
+  address: number
+}
+
+/** Milliseconds to wait for the threads of a load. Those that come later help too. */
+const PATIENCE = 3000
+
+/** The most threads by default. More gain little, because they wait for the memory, and they are the visitor's. */
+const MOST = 8
+
+/** The largest sizes of the memory to ask for, in pages of 64 KiB. All of it is addresses, of which a phone may have fewer. */
+const SIZES = [65536, 32768, 16384]
+
+/** Pages at the beginning, at least as many as the modules ask for. */
+const FIRST = 128
+
+/** The number of threads that compute if a load does not say it. */
+export const defaultThreads = (): number =>
+  Math.max(1, Math.min(platform.processors ?? globalThis.navigator?.hardwareConcurrency ?? 1, MOST))
+
+/** The reason why threads cannot compute together here, for people; `undefined` if they may. */
+export function obstacle(): string | undefined {
+  if (globalThis.crossOriginIsolated === false || typeof SharedArrayBuffer === 'undefined') {
+    return 'the page is not isolated from other origins by COOP and COEP'
+  }
+  // The threads of the crate wait for their events with it.
+  if (!('waitAsync' in Atomics)) return 'the browser has no Atomics.waitAsync'
+  try {
+    // The value is not 1, so this does not wait.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1)
+    return undefined
+  } catch {
+    return "a page's own thread cannot wait for others"
+  }
+}
+
+let memory: WebAssembly.Memory | undefined
+
+/** The memory of this thread and those that it starts; `undefined` if the browser refuses it. */
+export function sharedMemory(): WebAssembly.Memory | undefined {
+  for (const maximum of SIZES) {
+    try {
+      return memory ??= new WebAssembly.Memory({ initial: FIRST, maximum, shared: true })
+    } catch {
+      // The next size is smaller.
+    }
+  }
+  return undefined
+}
+
+/** Starts threads for the model at `start.address`. Resolves to the number of those that run. */
+export async function startThreads(count: number, start: Start): Promise<number> {
+  const threads = Array.from({ length: count }, () => started(start))
+  return (await Promise.all(threads)).filter(Boolean).length
+}
+
+function started(start: Start): Promise<boolean> {
+  return new Promise(resolve => {
+    setTimeout(() => resolve(false), PATIENCE)
+    try {
+      const worker = spawn(
+        new URL('./compute-worker.js', import.meta.url),
+        () => new Worker(new URL('./compute-worker.js', import.meta.url), { type: 'module' })
+      )
+      // It would wait for ever for a crate that has crashed.
+      const unwatch = watch(() => worker.terminate())
+      worker.onmessage = ({ data }: MessageEvent<boolean>) => {
+        resolve(data)
+        if (!data) unwatch()
+      }
+      worker.onerror = event => {
+        // The others compute what it does not.
+        event.preventDefault()
+        resolve(false)
+      }
+      worker.postMessage(start)
+    } catch {
+      // The page's policy forbids workers, or this browser's workers have none of their own.
+      resolve(false)
+    }
+  })
+}
