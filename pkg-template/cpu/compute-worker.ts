@@ -24,19 +24,21 @@ async function run({ script, module, memory, address }: Start): Promise<void> {
   // True, and then false when the thread ends.
   scope.postMessage(thread !== undefined)
   if (!thread) return scope.close()
-  try {
-    for (;;) {
-      const numbers = new Int32Array(memory.buffer)
-      const before = Atomics.load(numbers, address / 4)
-      if (!thread.glue.work(address)) break
-      // A browser can end a thread at once while it waits so.
-      await waitAsync(numbers, address / 4, before).value
+  const numbers = new Int32Array(memory.buffer)
+  const index = address / 4
+  const work = () => {
+    try {
+      return thread.glue.work(address)
+    } catch {
+      thread.glue.failed(address)
+      return false
     }
-    thread.free()
-  } catch {
-    // The browser has told the console what has trapped. The stack is not freed: others may still read there.
-    thread.glue.failed(address)
   }
+  for (let before = Atomics.load(numbers, index); work(); before = Atomics.load(numbers, index)) {
+    // A browser can end a thread at once while it waits so.
+    await waitAsync(numbers, index, before).value
+  }
+  thread.free()
   scope.postMessage(false)
   scope.close()
 }

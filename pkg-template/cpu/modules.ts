@@ -34,7 +34,9 @@ export interface Lack {
 
 /** The script of a module. `provide` gives it what it would import. */
 interface Glue extends Omit<Crate, 'init'> {
-  default(from: { module_or_path: URL | Promise<BufferSource> | WebAssembly.Module, memory?: WebAssembly.Memory }): Promise<unknown>
+  default(from: {
+    module_or_path: URL | Promise<BufferSource> | WebAssembly.Module, memory?: WebAssembly.Memory
+  }): Promise<unknown>
   provide(modules: Record<string, object>): void
 }
 

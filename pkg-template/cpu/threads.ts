@@ -10,8 +10,8 @@ export interface Threaded {
   /** Whether this thread computes rightly. */
   isRightHere(): boolean
   /**
-   * Computes for the model at `address`. Gives false when that is gone, and true if there was nothing to do for a while. When
-   * there is, the number at `address` changes.
+   * Computes for the model at `address`. Gives false when that is gone, and true if there was nothing to do for a
+   * while. When there is, the number at `address` changes.
    */
   work(address: number): boolean
   /** To be called after `work` has trapped. */
@@ -35,9 +35,9 @@ export interface Start {
 const PATIENCE = 3000
 
 /** The most threads by default. More gain little, because they wait for the memory, and they are the visitor's. */
-const MOST = 8
+const MAX_BY_DEFAULT = 8
 
-/** The largest sizes of the memory to ask for, in pages of 64 KiB. All of it is addresses, of which a phone may have fewer. */
+/** The largest sizes of the memory to ask for, in pages of 64 KiB. They take addresses, of which a phone may have fewer. */
 const SIZES = [65536, 32768, 16384]
 
 /** Pages at the beginning, at least as many as the modules ask for. */
@@ -45,7 +45,7 @@ const FIRST = 128
 
 /** The number of threads that compute if a load does not say it. */
 export const defaultThreads = (): number =>
-  Math.max(1, Math.min(platform.processors ?? globalThis.navigator?.hardwareConcurrency ?? 1, MOST))
+  Math.max(1, Math.min(platform.processors ?? globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
 
 /** The reason why threads cannot compute together here, for people; `undefined` if they may. */
 export function obstacle(): string | undefined {
@@ -85,7 +85,11 @@ export async function startThreads(count: number, start: Start): Promise<number>
 
 function started(start: Start): Promise<boolean> {
   return new Promise(resolve => {
-    setTimeout(() => resolve(false), PATIENCE)
+    const runs = (itRuns: boolean) => {
+      clearTimeout(patience)
+      resolve(itRuns)
+    }
+    const patience = setTimeout(runs, PATIENCE, false)
     try {
       const worker = spawn(
         new URL('./compute-worker.js', import.meta.url),
@@ -94,18 +98,18 @@ function started(start: Start): Promise<boolean> {
       // It would wait for ever for a crate that has crashed.
       const unwatch = watch(() => worker.terminate())
       worker.onmessage = ({ data }: MessageEvent<boolean>) => {
-        resolve(data)
+        runs(data)
         if (!data) unwatch()
       }
       worker.onerror = event => {
         // The others compute what it does not.
         event.preventDefault()
-        resolve(false)
+        runs(false)
       }
       worker.postMessage(start)
     } catch {
       // The page's policy forbids workers, or this browser's workers have none of their own.
-      resolve(false)
+      runs(false)
     }
   })
 }

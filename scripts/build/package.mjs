@@ -29,8 +29,8 @@ export const copyReadability = pkg => {
 }
 
 /**
- * The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. `threads` says
- * whether the modules with threads are there.
+ * The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. `threads`
+ * says whether the modules with threads are there.
  */
 export const compileTypeScript = (pkg, threads) => {
   // Scripts for browsers are checked without the types of Node. The second project has all.
@@ -41,7 +41,10 @@ export const compileTypeScript = (pkg, threads) => {
   run(nodeTool('tsc'), [...options, '--declaration', 'false', '--removeComments'])
   edit(join(pkg, 'tritloom.js'), JSDOC, '')
   const imports = [
-    ['cpu', 'modules', 'href'], ['cpu', 'compute-worker', 'script'], ['node', 'gpu', 'name'], ['node', 'thread-script', 'script']
+    ['cpu', 'modules', 'href'],
+    ['cpu', 'compute-worker', 'script'],
+    ['node', 'gpu', 'name'],
+    ['node', 'thread-script', 'script']
   ]
   for (const [folder, script, path] of imports) {
     edit(join(pkg, folder, `${script}.js`), `import(${path})`, `import(${NOT_FOLLOWED} ${path})`)

@@ -38,7 +38,8 @@ const CPU_MODULES = Object.entries({
 export const cpuModules = () => {
   if (threadsEnvironment()) return { modules: CPU_MODULES }
   const [modules, others] = [false, true].map(threads => CPU_MODULES.filter(module => module.threads === threads))
-  const leftOut = `left out: ${others.map(({ name }) => name).join(' and ')}, which need the sources of Rust's standard library`
+  const names = others.map(({ name }) => name).join(' and ')
+  const leftOut = `left out: ${names}, which need the sources of Rust's standard library`
   return { modules, leftOut }
 }
 

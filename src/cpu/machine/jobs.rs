@@ -106,7 +106,7 @@ impl Jobs {
     pub(super) fn serve(&self) -> bool {
         let mut last = 0;
         loop {
-            let state = match self.next(last) {
+            let state = match self.job_after(last) {
                 Some(Next::Job(state)) => state,
                 Some(Next::End) => return false,
                 None => return true,
@@ -152,7 +152,7 @@ impl Jobs {
     }
 
     /// The end, or the next job after number `last`; `None` if there was none for a while.
-    fn next(&self, last: u64) -> Option<Next> {
+    fn job_after(&self, last: u64) -> Option<Next> {
         let next = || {
             let state = self.state.load(Ordering::SeqCst);
             if state & OPEN != 0 && state / JOB != last {

@@ -68,8 +68,8 @@ impl Pool for PageThreads {
 }
 
 /// Computes, in a worker, for the model whose threads are at `address`, which [`PageThreads::address`] has given.
-/// Returns false when the model is gone, and true if there was nothing to do for a while. At the address is an i32 that changes, with a
-/// notification, when there is.
+/// Returns false when the model is gone, and true if there was nothing to do for a while. At the address is an i32 that
+/// changes, with a notification, when there is.
 pub fn serve(address: usize) -> bool {
     jobs(address).serve()
 }
