@@ -10,6 +10,9 @@ const IMPORTS = 2
 const FUNCTION = 0
 const MEMORY = 2
 
+/** The flags of a memory that threads share. It has a least and a most size. */
+const SHARED = 3
+
 /** Where the sections begin, after the magic number and the version. */
 const FRONT = 8
 
@@ -59,11 +62,11 @@ const importsIn = (section, names) => {
   const parts = [number(count)]
   for (let n = 0; n < count; n++) {
     const [module, name] = [reader.text(), reader.text()]
-    const kind = reader.number()
-    if (![FUNCTION, MEMORY].includes(kind)) throw new Stop(`The engine imports ${name}, which is no function.`)
-    parts.push(text(module), text(names.get(name) ?? name), Buffer.of(kind), number(reader.number()))
-    // A memory has its least and its most size. Threads need both.
-    if (kind === MEMORY) parts.push(number(reader.number()), number(reader.number()))
+    const [kind, value] = [reader.number(), reader.number()]
+    const isMemory = kind === MEMORY && value === SHARED
+    if (kind !== FUNCTION && !isMemory) throw new Stop(`The engine imports ${name}, which is no function.`)
+    parts.push(text(module), text(names.get(name) ?? name), Buffer.of(kind), number(value))
+    if (isMemory) parts.push(number(reader.number()), number(reader.number()))
   }
   return Buffer.concat(parts)
 }

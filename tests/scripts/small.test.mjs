@@ -524,4 +524,11 @@ test('the names of imports lose their hashes in the module and in its script, an
   // An import of something else is not taken for a function.
   const memory = Buffer.from([...module.subarray(0, 8), ...section(2, 1, ...text('a'), ...text('b'), 2, 0, 1)])
   assert.throws(() => withoutHashes(memory, ''), /imports b/)
+  // But memory that threads share is left as it is: here from 1 to 300 pages.
+  const sharing = [...text('a'), ...text('memory'), 2, 3, 1, 0xac, 2]
+  const shared = Buffer.from([...module.subarray(0, 15), ...section(2, 2, ...sharing, ...text('a'), ...text(first), 0, 0)])
+  const kept = withoutHashes(shared, `${first}`).wasm
+  const a = { memory: new WebAssembly.Memory({ initial: 1, maximum: 300, shared: true }), __wbg_get: () => 7 }
+  await WebAssembly.instantiate(kept, { a })
+  await assert.rejects(WebAssembly.instantiate(kept, { a: { ...a, memory: undefined } }), WebAssembly.LinkError)
 })
