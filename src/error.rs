@@ -37,8 +37,8 @@ pub enum Error {
     /// There is WebGPU (or Vulkan, Metal, D3D12), but no adapter for it.
     #[error("no GPU adapter: {0}")]
     NoAdapter(String),
-    /// The adapter lacks something that was asked for.
-    #[error("the GPU adapter lacks {0}")]
+    /// The GPU or the CPU lacks something that was asked for: a sentence.
+    #[error("{0}")]
     MissingFeature(String),
     /// The GPU device was lost.
     #[error("the GPU device was lost: {0}")]

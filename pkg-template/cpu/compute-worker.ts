@@ -1,10 +1,10 @@
 // A thread that computes for a model on the CPU, in the memory of the thread that made it. It takes parts of
 // products until the model is gone.
-import type { Start, Threaded } from './threads.js'
+import type { Said, Start, Threaded } from './threads.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.
 const scope = globalThis as unknown as {
-  postMessage(runs: boolean): void
+  postMessage(said: Said): void
   addEventListener(type: 'message', listener: (event: MessageEvent<Start>) => void): void
   close(): void
 }
@@ -20,10 +20,14 @@ const STACK = 1 << 20
 scope.addEventListener('message', ({ data }) => { void run(data) })
 
 async function run({ script, module, memory, address }: Start): Promise<void> {
-  const thread = await begun(script, module, memory)
-  // True, and then false when the thread ends.
-  scope.postMessage(thread !== undefined)
-  if (!thread) return scope.close()
+  let thread
+  try {
+    thread = await begun(script, module, memory)
+  } catch (error) {
+    scope.postMessage({ runs: false, why: String(error) })
+    return scope.close()
+  }
+  scope.postMessage({ runs: true })
   const numbers = new Int32Array(memory.buffer)
   const index = address / 4
   const work = () => {
@@ -39,23 +43,24 @@ async function run({ script, module, memory, address }: Start): Promise<void> {
     await waitAsync(numbers, index, before).value
   }
   thread.free()
-  scope.postMessage(false)
+  scope.postMessage({ runs: false })
   scope.close()
 }
 
-/** The module in this thread, if it computes rightly. */
+/** All functions that a module imports. A thread that only computes calls none of them. */
+const NOTHING = new Proxy({}, { get: () => new Proxy({}, { get: () => () => {} }) })
+
+/** The module in this thread. Rejects if it does not compute rightly. */
 async function begun(
   script: string, module: WebAssembly.Module, memory: WebAssembly.Memory
-): Promise<{ glue: Threaded, free(): void } | undefined> {
-  try {
-    const glue = await glueAt(script)
-    // It calls nothing that a module imports.
-    glue.provide(new Proxy({}, { get: () => ({}) }))
-    const ended = glue.initSync({ module, memory, thread_stack_size: STACK })
-    return glue.isRightHere() ? { glue, free: () => ended.__wbindgen_thread_destroy() } : undefined
-  } catch {
-    return undefined
-  }
+): Promise<{ glue: Threaded, free(): void }> {
+  const glue = await glueAt(script)
+  glue.provide(NOTHING)
+  const ended = glue.initSync({ module, memory, thread_stack_size: STACK })
+  const free = () => ended.__wbindgen_thread_destroy()
+  if (glue.isRightHere()) return { glue, free }
+  free()
+  throw new Error('it does not compute rightly')
 }
 
 /** The build adds comments to this line that keep bundlers from following it. */

@@ -73,7 +73,7 @@ function crateAt(name: string, place: Place): Promise<Crate> {
     })
     const init = async () => {
       const bytes = platform.asset?.(`cpu/tritloom-${name}.wasm`)
-      if (!Object.values(THREADED).includes(place)) return glue.default({ module_or_path: bytes ?? wasm })
+      if (!isThreaded(place)) return glue.default({ module_or_path: bytes ?? wasm })
       module = await (bytes ? WebAssembly.compile(await bytes) : compiled(wasm))
       return glue.default({ module_or_path: module, memory: sharedMemory()! })
     }
@@ -103,6 +103,12 @@ const broken = (error: unknown): string | undefined => {
   return isBroken ? cause.message : undefined
 }
 
+/** The same for a module with threads that was not fetched: an app may have only the others. */
+const missing = (error: unknown, place: Place): string | undefined =>
+  isThreaded(place) && error instanceof BitNetError && error.code === 'network' ? error.message : undefined
+
+const isThreaded = (place: Place): boolean => Object.values(THREADED).includes(place)
+
 /** The wishes to the CPU. */
 export interface Wishes {
   lack?: Lack
@@ -117,14 +123,15 @@ export async function onCpu({ lack, strict, threads }: Wishes): Promise<Chosen> 
   const names = runnable()
   if (names.length === 0 && lack?.isSlow) return { crate: onGpu, notes: [] }
   let failure = new BitNetError('missing-feature', [...notes, NO_SIMD].join('; '))
-  const places = names.map(name => [name as string, PLACES[name]] as const)
+  const places: (readonly [string, Place])[] = names.map(name => [name, PLACES[name]])
   // The crate refuses a wrong number.
-  if (names[0] && (threads ?? defaultThreads()) > 1) {
-    const threaded = THREADED[names[0]]
-    const why = threaded ? obstacle() : 'this build of the package has no module with threads'
+  const wanted = Number.isInteger(threads) ? threads! : defaultThreads()
+  if (names.length > 0 && wanted > 1) {
+    const threaded = names.flatMap(name => THREADED[name] ? [[`${name}-threads`, THREADED[name]] as const] : [])
+    const why = threaded.length > 0 ? obstacle() : 'this build of the package has no module with threads'
     const isRefused = why === undefined && !sharedMemory()
-    if (threaded && why === undefined && !isRefused) {
-      places.unshift([`${names[0]}-threads`, threaded])
+    if (why === undefined && !isRefused) {
+      places.unshift(...threaded)
     } else if (isRefused || threads !== undefined) {
       const note = `one thread computes: ${why ?? 'the browser refuses memory that threads share'}`
       if (strict === true) throw new BitNetError('missing-feature', note)
@@ -132,12 +139,12 @@ export async function onCpu({ lack, strict, threads }: Wishes): Promise<Chosen> 
     }
   }
   for (const [name, place] of places) {
-    const crate = await crateAt(name, place)
     try {
+      const crate = await crateAt(name, place)
       await ready(crate, `tritloom-${name}.wasm`)
       return { crate, notes, ...(lack && { why: lack.why }) }
     } catch (error) {
-      const fault = broken(error)
+      const fault = broken(error) ?? missing(error, place)
       if (fault === undefined || strict === true) throw error
       failure = error as BitNetError
       notes.push(`the module ${name} does not run here: ${fault}`)

@@ -23,6 +23,13 @@ interface Ended {
   __wbindgen_thread_destroy(): void
 }
 
+/** A thread says so when it runs, and when it ends. */
+export interface Said {
+  runs: boolean
+  /** The reason why it does not run, for people. */
+  why?: string
+}
+
 /** What a thread needs to start. */
 export interface Start {
   script: string
@@ -32,7 +39,7 @@ export interface Start {
 }
 
 /** Milliseconds to wait for the threads of a load. Those that come later help too. */
-const PATIENCE = 3000
+const PATIENCE = 10_000
 
 /** The most threads by default. More gain little, because they wait for the memory, and they are the visitor's. */
 const MAX_BY_DEFAULT = 8
@@ -77,19 +84,24 @@ export function sharedMemory(): WebAssembly.Memory | undefined {
   return undefined
 }
 
-/** Starts threads for the model at `start.address`. Resolves to the number of those that run. */
-export async function startThreads(count: number, start: Start): Promise<number> {
+/** Starts threads for the model at `start.address`. Resolves to the reasons of those that do not run, for people. */
+export async function startThreads(count: number, start: Start): Promise<string[]> {
   const threads = Array.from({ length: count }, () => started(start))
-  return (await Promise.all(threads)).filter(Boolean).length
+  return (await Promise.all(threads)).filter(why => why !== undefined)
 }
 
-function started(start: Start): Promise<boolean> {
+function started(start: Start): Promise<string | undefined> {
   return new Promise(resolve => {
-    const runs = (itRuns: boolean) => {
+    const patience = setTimeout(resolve, PATIENCE, 'a thread did not start in time')
+    const told = (why?: string) => {
       clearTimeout(patience)
-      resolve(itRuns)
+      resolve(why)
     }
-    const patience = setTimeout(runs, PATIENCE, false)
+    let end = () => {}
+    const fails = (why: string) => {
+      end()
+      told(why)
+    }
     try {
       const worker = spawn(
         new URL('./compute-worker.js', import.meta.url),
@@ -97,19 +109,23 @@ function started(start: Start): Promise<boolean> {
       )
       // It would wait for ever for a crate that has crashed.
       const unwatch = watch(() => worker.terminate())
-      worker.onmessage = ({ data }: MessageEvent<boolean>) => {
-        runs(data)
-        if (!data) unwatch()
+      end = () => {
+        unwatch()
+        worker.terminate()
+      }
+      worker.onmessage = ({ data }: MessageEvent<Said>) => {
+        if (data.runs) return told()
+        fails(data.why ?? 'a thread has ended')
       }
       worker.onerror = event => {
         // The others compute what it does not.
         event.preventDefault()
-        runs(false)
+        fails(event.message || 'the script of a thread was not loaded')
       }
       worker.postMessage(start)
-    } catch {
+    } catch (error) {
       // The page's policy forbids workers, or this browser's workers have none of their own.
-      runs(false)
+      fails(String(error))
     }
   })
 }

@@ -1,5 +1,5 @@
 // Makes the other files of the npm package: package.json with the crate's version, and the texts.
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cargoField, inRoot } from '../paths.mjs'
 import { nodeTool, run } from '../process.mjs'
@@ -28,11 +28,8 @@ export const copyReadability = pkg => {
   writeFileSync(join(pkg, 'widget', 'readability.d.ts'), types.slice(types.indexOf('export class Readability')))
 }
 
-/**
- * The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. `threads`
- * says whether the modules with threads are there.
- */
-export const compileTypeScript = (pkg, threads) => {
+/** The TypeScript of pkg-template/ to JavaScript and types; all else must be in `pkg` already. */
+export const compileTypeScript = pkg => {
   // Scripts for browsers are checked without the types of Node. The second project has all.
   run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--noEmit'])
   const options = ['--project', join(TEMPLATE, 'node', 'tsconfig.json'), '--outDir', pkg]
@@ -49,8 +46,11 @@ export const compileTypeScript = (pkg, threads) => {
   for (const [folder, script, path] of imports) {
     edit(join(pkg, folder, `${script}.js`), `import(${path})`, `import(${NOT_FOLLOWED} ${path})`)
   }
-  if (!threads) writeFileSync(join(pkg, 'cpu', 'threaded.js'), 'export const THREADED = {};\n')
+  if (!hasThreads(pkg)) writeFileSync(join(pkg, 'cpu', 'threaded.js'), 'export const THREADED = {};\n')
 }
+
+/** Whether a package has the modules with threads. */
+export const hasThreads = pkg => existsSync(join(pkg, 'cpu', 'tritloom-simd-threads.wasm'))
 
 /** Bundlers leave an import with these comments as it is. The compiler of TypeScript removes all comments. */
 const NOT_FOLLOWED = '/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */'
@@ -72,8 +72,8 @@ export const address = () => ({
 /** The hosts whose CI npm accepts for provenance. */
 const HOSTS = ['github.com', 'gitlab.com']
 
-/** Why the package cannot be published; empty if it can. */
-export const obstacles = ({ repository, authors }) => {
+/** Why the package cannot be published; empty if it can. `threads` says whether it has the modules with threads. */
+export const obstacles = ({ repository, authors }, threads) => {
   const host = URL.canParse(repository) ? new URL(repository) : null
   const supported = host?.protocol === 'https:' && HOSTS.includes(host.hostname)
   return [
@@ -81,13 +81,14 @@ export const obstacles = ({ repository, authors }) => {
     repository !== '' &&
       !supported &&
       `\`repository\` in Cargo.toml is not an https address on ${HOSTS.join(' or ')}, whose CI npm needs for provenance`,
-    authors.length === 0 && 'Cargo.toml has no `authors`'
+    authors.length === 0 && 'Cargo.toml has no `authors`',
+    !threads && 'the modules with threads are not there'
   ].filter(Boolean)
 }
 
 /** The package's package.json. While something is missing, it refuses to be published and says why. */
-export const described = (template, version, { repository, homepage, authors }) => {
-  const missing = obstacles({ repository, authors })
+export const described = (template, version, { repository, homepage, authors }, threads) => {
+  const missing = obstacles({ repository, authors }, threads)
   const [author, ...contributors] = authors
   const places = repository !== '' && {
     homepage: homepage || `${repository}#readme`,
@@ -125,7 +126,7 @@ export const linked = (readme, version, { repository }) =>
 export const writeTexts = pkg => {
   const template = JSON.parse(readFileSync(join(TEMPLATE, 'package.json'), 'utf8'))
   const version = cargoField('version')
-  const manifest = described(template, version, address())
+  const manifest = described(template, version, address(), hasThreads(pkg))
   writeFileSync(join(pkg, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 
   const readme = readFileSync(join(TEMPLATE, 'README.md'), 'utf8')

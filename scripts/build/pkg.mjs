@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
-import { address, compileTypeScript, copyReadability, obstacles, writeTexts } from './package.mjs'
+import { address, compileTypeScript, copyReadability, hasThreads, obstacles, writeTexts } from './package.mjs'
 import { BUDGET, CPU_BUDGET, entriesAgainstBudget, GRAMMAR_BUDGET, inAll, sizeAgainstBudget } from './size.mjs'
 import { buildCpuModule, buildGrammar, buildWasm, cpuModules, GRAMMAR, WASM } from './wasm.mjs'
 
@@ -29,7 +29,7 @@ export const buildPackage = () => {
         copyFileSync(from, join(PKG, name))
       }
       copyReadability(PKG)
-      compileTypeScript(PKG, !leftOut)
+      compileTypeScript(PKG)
     })
     timed('package.json and texts', () => writeTexts(PKG))
   }
@@ -40,7 +40,7 @@ export const buildPackage = () => {
     ...(leftOut ? [leftOut] : [])
   ]
   const sizes = [...modules, ...entriesAgainstBudget(PKG), inAll(PKG)]
-  const lines = [...sizes, ...obstacles(address()).map(why => `cannot be published: ${why}`)]
+  const lines = [...sizes, ...obstacles(address(), hasThreads(PKG)).map(why => `cannot be published: ${why}`)]
   for (const line of lines) heading(`  ${line}`)
   note(PKG, print)
 }

@@ -24,15 +24,24 @@ export const wasmEnvironment = () => {
 }
 
 /**
- * The same for a module with threads, or null if the compiler's library has no sources: it has to be built for that. Cargo
- * builds in a folder of its own then, because it would take that library for all else.
+ * The same for a module with threads, or null if the sources of the compiler's library or the crates that these need are
+ * not here: the library has to be built for that. Cargo builds in a folder of its own then, because it would take that
+ * library for all else.
  */
 export const threadsEnvironment = () => {
   const env = wasmEnvironment()
-  const sysroot = env && capture('rustc', ['--print', 'sysroot'], { env })
-  if (!sysroot || !existsSync(join(sysroot, 'lib', 'rustlib', 'src', 'rust', 'library', 'Cargo.lock'))) return null
-  return { ...env, RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: join(CARGO_TARGET, 'threads') }
+  if (!env || !existsSync(lockOfLibrary(env))) return null
+  const unstable = { ...env, RUSTC_BOOTSTRAP: '1' }
+  if (capture('cargo', [...fetchOfLibrary(env), '--offline'], { env: unstable }) === null) return null
+  return { ...unstable, CARGO_TARGET_DIR: join(CARGO_TARGET, 'threads') }
 }
+
+const lockOfLibrary = env =>
+  join(capture('rustc', ['--print', 'sysroot'], { env }) ?? '', 'lib', 'rustlib', 'src', 'rust', 'library', 'Cargo.lock')
+
+/** Cargo's arguments to fetch the crates of the library. */
+const fetchOfLibrary = env =>
+  ['fetch', '--locked', '--target', TARGET, '--manifest-path', lockOfLibrary(env).replace(/lock$/, 'toml')]
 
 /**
  * Whether a line can be compiled for the target. That the library is there is not enough: it may be
@@ -87,8 +96,12 @@ export const librarySources = {
   name: "Rust's sources",
   check: () => (threadsEnvironment() ? 'for modules with threads' : null),
   note: 'rustup component add',
-  install: () => runQuietly('rustup', ['component', 'add', 'rust-src']),
-  remedy: () => 'run `rustup component add rust-src`.',
+  install: async () => {
+    const env = wasmEnvironment() ?? {}
+    if (!existsSync(lockOfLibrary(env))) await runQuietly('rustup', ['component', 'add', 'rust-src'])
+    await runQuietly('cargo', fetchOfLibrary(env), { env: { ...env, RUSTC_BOOTSTRAP: '1' } })
+  },
+  remedy: () => 'run `rustup component add rust-src`, and this script again where crates can be downloaded.',
   without: 'the package has no modules with threads'
 }
 

@@ -8,6 +8,9 @@ use crate::compute::KvType;
 /// Positions whose values are added in one go, so that they stay in the first cache of the CPU.
 const POSITIONS: usize = 64;
 
+/// Heads whose scores are there at the same time.
+pub(super) const SCORES: usize = 4;
+
 /// The attention of the heads of one token that share a head of keys and values.
 pub(super) struct Attention<'a> {
     pub(super) shape: CacheShape,
@@ -19,7 +22,7 @@ pub(super) struct Attention<'a> {
     pub(super) values: &'a [u8],
     /// The queries `[heads][head_dim]`, rotated.
     pub(super) q: &'a [f32],
-    /// Room for the scores of four heads, or of all if they are fewer.
+    /// Room for the scores of [`SCORES`] heads, or of all if they are fewer.
     pub(super) scores: &'a mut [f32],
     /// The results `[heads][head_dim]`.
     pub(super) out: &'a mut [f32],
@@ -89,7 +92,7 @@ fn attend<S: Simd, H: Held>(s: S, job: Attention<'_>) {
     let Attention { shape, head_kv, keys, values, q, scores, out } = job;
     let dim = shape.head_dim;
     let rows = Rows { shape, head_kv };
-    for (q, out) in q.chunks(4 * dim).zip(out.chunks_mut(4 * dim)) {
+    for (q, out) in q.chunks(SCORES * dim).zip(out.chunks_mut(SCORES * dim)) {
         match q.len() / dim {
             1 => attend_heads::<S, H, 1>(s, rows, keys, values, q, scores, out),
             2 => attend_heads::<S, H, 2>(s, rows, keys, values, q, scores, out),

@@ -1,11 +1,11 @@
 //! The model: tokens to residual streams to logits.
 
-use super::attention::Attention;
+use super::attention::{Attention, SCORES};
 use super::cache::Cache;
 use super::input::Input;
 use super::machine::InstructionSet;
 use super::ops;
-use super::pool::{Pool, each};
+use super::pool::{Pool, each, each_with_room};
 use super::product::{Matrix, Products, multiply, multiply_gated};
 use super::weights::Weights;
 use crate::blocks::block_type;
@@ -43,6 +43,8 @@ pub(super) struct Buffers {
     v: Products,
     gates: Products,
     out: Products,
+    /// Room for the scores of a token, for each thread.
+    scores: Vec<Vec<f32>>,
 }
 
 /// The values of a token.
@@ -58,13 +60,22 @@ struct Token {
     /// The results of a norm, or of a product.
     h: Vec<f32>,
     q: Vec<f32>,
-    /// The scores of the heads that share a head of keys and values, for each of these. They are here because
-    /// threads that allocate memory wait for one another.
-    scores: Vec<Vec<f32>>,
     /// The outputs of attention.
     attn: Vec<f32>,
     /// The rows of the cache: keys and values.
     rows: [Vec<u8>; 2],
+}
+
+impl Buffers {
+    /// For so many threads, and sequences of up to `n_ctx` tokens.
+    pub(super) fn new(threads: usize, n_ctx: usize) -> Self {
+        Self { scores: vec![vec![0.0; SCORES * n_ctx]; threads], ..Self::default() }
+    }
+
+    /// Bytes of [`Buffers::new`].
+    pub(super) fn bytes(threads: usize, n_ctx: usize) -> u64 {
+        4 * SCORES as u64 * n_ctx as u64 * threads as u64
+    }
 }
 
 impl Cpu {
@@ -86,7 +97,7 @@ impl Cpu {
     /// Computes a block for all tokens, as far as `site`.
     fn block(&mut self, n: usize, site: Site) {
         let Self { config, weights, cache, pool, buffers, set, .. } = self;
-        let Buffers { tokens, inputs, q, k, v, gates, out } = buffers;
+        let Buffers { tokens, inputs, q, k, v, gates, out, scores } = buffers;
         let (block, pool, set) = (&weights.blocks[n], &**pool, *set);
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, residual_scale, .. } = *config;
         let pairs = config.architecture.rope_pairs;
@@ -129,20 +140,14 @@ impl Cpu {
         let heads = n_head / n_head_kv * head_dim;
         let mut groups = Vec::with_capacity(tokens.len() * n_head_kv);
         for token in tokens.iter_mut() {
-            let Token { first, pos, q, scores, attn, .. } = token;
+            let Token { first, pos, q, attn, .. } = token;
             attn.resize(n_head * head_dim, 0.0);
-            scores.resize_with(n_head_kv, Vec::new);
             let rows = *first * shape.row_bytes()..(*first + *pos + 1) * shape.row_bytes();
-            for (head_kv, (out, scores)) in attn.chunks_exact_mut(heads).zip(scores).enumerate() {
-                let room = 4 * (*pos + 1);
-                if scores.len() < room {
-                    // Not for each token anew.
-                    scores.resize(room.next_power_of_two(), 0.0);
-                }
-                groups.push((rows.clone(), head_kv, &q[head_kv * heads..][..heads], scores, out));
+            for (head_kv, out) in attn.chunks_exact_mut(heads).enumerate() {
+                groups.push((rows.clone(), head_kv, &q[head_kv * heads..][..heads], out));
             }
         }
-        each(pool, &mut groups, |_, (rows, head_kv, q, scores, out)| {
+        each_with_room(pool, scores, &mut groups, |scores, (rows, head_kv, q, out)| {
             let (keys, values) = (&keys[rows.clone()], &values[rows.clone()]);
             set.run(Attention { shape, head_kv: *head_kv, keys, values, q, scores, out });
         });

@@ -69,7 +69,10 @@ impl Opening for OnCpu {
         check_shape(&config)?;
         let shape = CacheShape::new(&config, options.kv);
         let asked = options.context_within(config.n_ctx)?;
-        let beside = weight_bytes(&config, table) + step_bytes(&config);
+        let pool = opened.pool();
+        let threads = pool.threads();
+        let fixed = weight_bytes(&config, table) + step_bytes(&config);
+        let beside = |n_ctx| fixed + Buffers::bytes(threads, n_ctx);
         // The cache comes first, because a model without room for it is not worth reading.
         let (cache, n_ctx) = with_cache(&config, shape, asked, beside)?;
         let by_default = default_context(&config, shape);
@@ -105,10 +108,10 @@ impl Opening for OnCpu {
             weights,
             cache,
             angles,
-            pool: opened.pool(),
+            pool,
             set,
             best,
-            buffers: Buffers::default(),
+            buffers: Buffers::new(threads, n_ctx),
             config,
         };
         let traits = opened.traits.unwrap_or(HostTraits {
@@ -138,7 +141,7 @@ fn default_context(config: &Config, shape: CacheShape) -> usize {
     config.n_ctx.min((MAX_CACHE / position).max(1) as usize)
 }
 
-/// A KV cache that leaves memory for `beside` further bytes, and its tokens of context. Unless a
+/// A KV cache, and its tokens of context, for which `beside` gives the further bytes to leave memory for. Unless a
 /// context is asked for, it becomes shorter until there is the memory.
 ///
 /// Errors: `out-of-memory`.
@@ -146,12 +149,12 @@ fn with_cache(
     config: &Config,
     shape: CacheShape,
     asked: Option<usize>,
-    beside: u64,
+    beside: impl Fn(usize) -> u64,
 ) -> Result<(Cache, usize)> {
     let mut n_ctx = asked.unwrap_or_else(|| default_context(config, shape));
     loop {
         // The room is given back, but in WebAssembly memory that has grown never shrinks.
-        let room = Room::new(beside)?;
+        let room = Room::new(beside(n_ctx))?;
         let cache = Cache::new(shape, config.n_layer, n_ctx);
         drop(room);
         match cache {

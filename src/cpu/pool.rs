@@ -1,6 +1,7 @@
 //! The interface of a pool of threads, and the pool that has none but the caller's.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Computes the parts of a job, on one thread or on several.
 pub(crate) trait Pool {
@@ -36,6 +37,25 @@ pub(crate) fn each<T: Send>(pool: &dyn Pool, items: &mut [T], work: impl Fn(usiz
     pool.run(items.len(), &|part| {
         if let Ok(mut item) = items[part].lock() {
             work(part, &mut item);
+        }
+    });
+}
+
+/// Calls `work` with each of `items`, on at most as many threads as there are `rooms`. A thread has one of them to
+/// itself, so it need not allocate memory.
+pub(crate) fn each_with_room<T: Send, R: Send>(
+    pool: &dyn Pool,
+    rooms: &mut [R],
+    items: &mut [T],
+    work: impl Fn(&mut R, &mut T) + Sync,
+) {
+    let next = AtomicUsize::new(0);
+    let items: Vec<Mutex<&mut T>> = items.iter_mut().map(Mutex::new).collect();
+    each(pool, rooms, |_, room| {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Ok(mut item) = item.lock() {
+                work(room, &mut item);
+            }
         }
     });
 }

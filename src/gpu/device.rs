@@ -118,7 +118,7 @@ impl Gpu {
             & !255; // shards end where bindings end, at aligned offsets
         if max_binding < MIN_BINDING {
             return Err(Error::MissingFeature(format!(
-                "storage bindings of {MIN_BINDING} bytes; {max_binding} are allowed"
+                "the GPU adapter has no storage bindings of {MIN_BINDING} bytes; {max_binding} are allowed"
             )));
         }
         let max_threads = if offered.max_compute_invocations_per_workgroup >= MAX_THREADS

@@ -19,7 +19,7 @@ impl Gpu {
         bandwidth: f64,
     ) -> Result<Vec<KernelTime>> {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
-            return Err(Error::MissingFeature("timestamp queries".into()));
+            return Err(Error::MissingFeature("the GPU adapter has no timestamp queries".into()));
         }
         let dispatches: Vec<_> = plans.iter().flat_map(|plan| plan.dispatches()).collect();
         let count = 2 * dispatches.len() as u32;

@@ -455,5 +455,5 @@ fn failed<T: 'static>(error: Error) -> Pending<T> {
 }
 
 fn no_gpu() -> Error {
-    Error::MissingFeature("timestamps: the CPU computes this model".into())
+    Error::MissingFeature("the CPU, which computes this model, has no timestamps".into())
 }

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { address, described as describe, linked, obstacles } from '../../scripts/build/package.mjs'
+import { address, described as describe, linked, hasThreads, obstacles } from '../../scripts/build/package.mjs'
 import { cpuModules } from '../../scripts/build/wasm.mjs'
 import { inRoot, readText } from '../../scripts/paths.mjs'
 import { nodeTool, npm } from '../../scripts/process.mjs'
@@ -65,7 +65,7 @@ test('every entry has its types and its script, and nothing needs an installed p
 })
 
 test('while something is missing, `npm publish` refuses and says what', () => {
-  const missing = obstacles(address())
+  const missing = obstacles(address(), hasThreads(inRoot('pkg')))
   const { status, said } = dryRun()
   assert.equal(status === 0, missing.length === 0, said)
   for (const why of missing) assert.ok(said.includes(why.replaceAll('`', '')), said)
@@ -75,7 +75,7 @@ test('repository, homepage, bugs and author come from the address', () => {
   const template = { name: 'tritloom' }
   const repository = 'https://github.com/someone/tritloom'
   const authors = ['One <one@example.org>', 'Two <two@example.org>']
-  assert.deepEqual(describe(template, '1.2.3', { repository, homepage: '', authors }), {
+  assert.deepEqual(describe(template, '1.2.3', { repository, homepage: '', authors }, true), {
     name: 'tritloom',
     version: '1.2.3',
     author: authors[0],
@@ -84,12 +84,13 @@ test('repository, homepage, bugs and author come from the address', () => {
     repository: { type: 'git', url: `git+${repository}.git` },
     bugs: { url: `${repository}/issues` }
   })
-  const reasons = (repository, authors) => obstacles({ repository, authors })
+  const reasons = (repository, authors) => obstacles({ repository, authors }, true)
   assert.deepEqual(reasons(repository, authors), [])
+  assert.deepEqual(obstacles({ repository, authors }, false), ['the modules with threads are not there'])
   assert.deepEqual(reasons('', []), ['Cargo.toml has no `repository`', 'Cargo.toml has no `authors`'])
   for (const other of ['https://example.org/tritloom', 'git@github.com:someone/tritloom', 'tritloom']) {
     assert.match(reasons(other, authors).join(), /not an https address on github\.com or gitlab\.com/, other)
-    assert.ok(describe(template, '1.2.3', { repository: other, homepage: '', authors }).scripts, other)
+    assert.ok(describe(template, '1.2.3', { repository: other, homepage: '', authors }, true).scripts, other)
   }
 })
 

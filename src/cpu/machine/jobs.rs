@@ -1,6 +1,6 @@
 //! Jobs whose parts several threads share.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -25,6 +25,11 @@ const LONG_NAP: Duration = Duration::from_millis(10);
 /// joined, and above it the number of the job.
 const OPEN: u64 = 1 << 31;
 const JOB: u64 = 1 << 32;
+
+thread_local! {
+    /// Whether this thread has joined a job.
+    static JOINED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The jobs of one thread. Others call [`Jobs::serve`] to share their parts.
 #[repr(C)]
@@ -117,6 +122,7 @@ impl Jobs {
                 continue;
             }
             last = state / JOB;
+            JOINED.set(true);
             let leaving = Leaving(self);
             // SAFETY: this thread has joined, so the job is not written.
             if let Some(job) = unsafe { *self.job.get() } {
@@ -136,8 +142,10 @@ impl Jobs {
     /// unwind, the thread does so itself.
     #[cfg(any(target_arch = "wasm32", test))]
     pub(super) fn fail(&self) {
-        self.failed.store(true, Ordering::SeqCst);
-        self.state.fetch_sub(1, Ordering::SeqCst);
+        if JOINED.get() {
+            self.failed.store(true, Ordering::SeqCst);
+            drop(Leaving(self));
+        }
     }
 
     fn take_parts(&self, Job { work, parts }: Job) {
@@ -196,6 +204,7 @@ struct Leaving<'a>(&'a Jobs);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
+        JOINED.set(false);
         if thread::panicking() {
             self.0.failed.store(true, Ordering::SeqCst);
         }
@@ -266,9 +275,13 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_leave_is_gone_after_the_limit_and_not_before() {
-        let jobs = Arc::new(Jobs::new(Some(Duration::from_millis(300))));
+        let patient = Arc::new(Jobs::new(Some(Duration::from_secs(60))));
+        let other = serve(&patient);
+        assert_eq!(run_with(&patient, || thread::sleep(Duration::from_millis(50))), Ok(()));
+        patient.end();
+        other.join().unwrap();
+        let jobs = Arc::new(Jobs::new(Some(Duration::from_millis(100))));
         let other = serve(&jobs);
-        assert_eq!(run_with(&jobs, || thread::sleep(Duration::from_millis(50))), Ok(()));
         let (end, ends) = channel::<()>();
         let ends = Mutex::new(ends);
         let gone = run_with(&jobs, move || drop(ends.lock().unwrap().recv()));
@@ -280,10 +293,12 @@ mod tests {
 
     #[test]
     fn a_job_fails_if_a_thread_left_it_by_a_trap() {
-        let jobs = Arc::new(Jobs::new(Some(Duration::from_millis(300))));
+        let jobs = Arc::new(Jobs::new(Some(Duration::from_secs(60))));
         let _other = serve(&jobs);
         let its = Arc::clone(&jobs);
         let trapped = run_with(&jobs, move || {
+            its.fail();
+            // It has left, and does not leave twice.
             its.fail();
             // As a thread that has trapped, it never comes back.
             loop {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::jobs::Jobs;
 use crate::cpu::pool::Pool;
 
-/// How long the parts of a job may take. Most take less than a millisecond, and the longest of long contexts some
-/// hundred. A browser may end a worker at any time.
-const LIMIT: Duration = Duration::from_secs(8);
+/// How long a thread may take for its parts of a job. Most take less than a millisecond, and the longest of long contexts
+/// some hundred; but a busy machine may let it wait. A browser may end a worker at any time.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// The thread that makes this, and workers, which the page starts. Each of them calls [`serve`] until the last clone of
 /// this is dropped.
@@ -60,7 +60,7 @@ impl Pool for PageThreads {
     }
 
     fn run(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
-        if parts <= 1 || self.others == 0 {
+        if parts <= 1 {
             return (0..parts).for_each(work);
         }
         self.owner.0.run(parts, work);

@@ -2,14 +2,14 @@
 
 #![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
 
-use js_sys::Promise;
+use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use super::Wishes;
 use crate::compute::{Compute, EngineOptions, Opening, Progress};
 use crate::cpu::{OnCpu, PageThreads, fail, is_right_here, serve};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Config, Weight};
 use crate::source::{Reader, Source};
 
@@ -18,7 +18,7 @@ use crate::source::{Reader, Source};
 extern "C" {
     #[wasm_bindgen(js_name = defaultThreads)]
     fn default_threads() -> usize;
-    /// Resolves to the number of workers that have started, of `count`.
+    /// Starts `count` workers. Resolves to an array of strings: for each that does not run, the reason.
     #[wasm_bindgen(js_name = startThreads)]
     fn start_threads(address: usize, count: usize) -> Promise;
 }
@@ -49,8 +49,8 @@ impl Backend {
     pub(in crate::web) fn begin(wishes: &Wishes) -> Result<Self> {
         let wanted = wishes.threads.unwrap_or_else(default_threads);
         let threads = PageThreads::new();
-        let others = start_threads(threads.address(), wanted - 1);
-        Ok(Self(Starting { threads, others, wanted, strict: wishes.strict }))
+        let failures = start_threads(threads.address(), wanted - 1);
+        Ok(Self(Starting { threads, failures, wanted }))
     }
 
     #[allow(clippy::unused_self, reason = "a GPU may fail")]
@@ -67,10 +67,9 @@ impl Backend {
 #[derive(Clone)]
 struct Starting {
     threads: PageThreads,
-    /// Resolves to the number of threads that run beside this one.
-    others: Promise,
+    /// Resolves to the reasons of threads that do not run beside this one.
+    failures: Promise,
     wanted: usize,
-    strict: bool,
 }
 
 impl Opening for Starting {
@@ -78,15 +77,14 @@ impl Opening for Starting {
 
     async fn open(self) -> Result<OnCpu> {
         // The promise does not reject: where no thread starts, this one computes alone.
-        let others = JsFuture::from(self.others).await.ok().and_then(|n| n.as_f64());
-        let others = others.unwrap_or_default() as usize;
-        let note = (others + 1 < self.wanted).then(|| {
-            format!("{} of {} threads compute: the others did not start", others + 1, self.wanted)
-        });
-        match note {
-            Some(note) if self.strict => Err(Error::MissingFeature(note)),
-            note => Ok(OnCpu { page: Some(self.threads.with(others)), note, ..OnCpu::default() }),
-        }
+        let failures = JsFuture::from(self.failures).await.unwrap_or_else(|_| Array::new().into());
+        let failures = Array::from(&failures);
+        let running = self.wanted - failures.length() as usize;
+        let note = failures
+            .get(0)
+            .as_string()
+            .map(|why| format!("{running} of {} threads compute: {why}", self.wanted));
+        Ok(OnCpu { page: Some(self.threads.with(running - 1)), note, ..OnCpu::default() })
     }
 
     async fn load<S: Source>(
