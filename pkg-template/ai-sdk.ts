@@ -11,11 +11,12 @@ import { isBrowser } from './page/browser.js'
 
 export { createTritloom } from './ai-sdk/provider.js'
 export type { TritloomProvider } from './ai-sdk/provider.js'
+export { TritloomEmbeddingModel } from './ai-sdk/embedding.js'
 export { TritloomLanguageModel } from './ai-sdk/model.js'
 export type {
-  CalledTool, CallFinish, CallMetadata, CallOptions, CallRequest, CallTool, CallUsage, CallWarning, GenerateResult,
-  LoadedModel, PromptMessage, PromptPart, StreamPart, StreamResult, ToolOutput, TritloomAvailability, TritloomDataParts,
-  TritloomProviderOptions, TritloomSettings
+  CalledTool, CallFinish, CallMetadata, CallOptions, CallRequest, CallTool, CallUsage, CallWarning, EmbedCallOptions,
+  EmbedResult, GenerateResult, LoadedModel, PromptMessage, PromptPart, StreamPart, StreamResult, ToolOutput, TritloomAvailability, TritloomDataParts,
+  TritloomEmbeddingOptions, TritloomProviderOptions, TritloomSettings
 } from './ai-sdk/types.js'
 
 /** Messages of `useChat` with the data parts that the packages of `@browser-ai` have too. */

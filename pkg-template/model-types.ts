@@ -130,6 +130,11 @@ export interface LoadOptions {
    */
   template?: 'file' | 'builtin' | (string & {})
   /**
+   * How `model.embed` makes a text's vector of those of its tokens, instead of as the file says. Files and the cards
+   * of their models may disagree: measure which one finds better. `info.pooling` says which one is used.
+   */
+  pooling?: Pooling
+  /**
    * `true`: nothing of the model is replaced by something else. Instead, the load rejects: with
    * `unsupported-model` if only the closest tokenizer rules are known, even with
    * `tokenizer: 'closest'`; with `bad-option` if the package's template would be used without
@@ -154,6 +159,9 @@ export interface LoadOptions {
   /** The settings for the GPU. */
   gpu?: GpuOptions
 }
+
+/** How a text's vector is made of those of its tokens: the mean of all, the first token's or the last one's. */
+export type Pooling = 'mean' | 'cls' | 'last'
 
 /** The settings for the GPU. All fields but `powerPreference` are for tests and bug reports. */
 export interface GpuOptions {
@@ -363,6 +371,15 @@ export interface ModelInfo {
    * none. Then the model takes only `raw` prompts and ids.
    */
   template?: string
+  /**
+   * Whether the model was made to embed texts. Then it does not answer: `generate` and all that needs it reject
+   * with `embedding-model`.
+   */
+  embeds: boolean
+  /** The pooling of `model.embed`: the load's, or else the file's. Absent if neither says it. */
+  pooling?: Pooling
+  /** Values of each vector of `model.embed`. */
+  dimensions: number
   /** The texts of the tokens that end an answer. */
   stopTokens: string[]
   /** Whether `thinking` switches the model's reasoning on and off. */

@@ -1,4 +1,6 @@
 // The types of calls and their answers, and the codes of failures. Those of models are beside this.
+import type { Pooling } from './model-types.js'
+
 export type * from './model-types.js'
 
 /**
@@ -22,6 +24,7 @@ export type ErrorCode =
   | 'not-cached'
   | 'storage'
   | 'storage-full'
+  | 'embedding-model'
   | 'context-full'
   | 'bad-option'
   | 'incomplete'
@@ -444,6 +447,50 @@ export interface DecisionStats {
   passes: number
   /** Milliseconds from the call to its end. */
   time: number
+}
+
+/** Options of `model.embed`. A name that is not listed is `bad-option`. */
+export interface EmbedOptions extends AbortOptions {
+  /**
+   * What the vectors are for. Models were trained with an instruction before each query, and with none before the
+   * documents among which it is searched: so give `query` for the first and nothing for the second. `similarity`
+   * is for texts that are compared with each other, `bitext` for translations. `document` (default): the text
+   * alone. The instructions are those of Qwen's and BitNet's embedding models.
+   */
+  task?: 'document' | 'query' | 'similarity' | 'bitext'
+  /**
+   * A sentence that describes another task, as in `Given a question, retrieve the page that answers it`. It is put
+   * before each text, in the words that the model was trained with. Not with `task`.
+   */
+  instruction?: string
+  /** A text that is put before each text as it is, such as `query: `. Not with `task` or `instruction`. */
+  prefix?: string
+  /**
+   * How a text's vector is made of the vectors of its tokens: their mean, the first or the last. Default: that of
+   * the load or of the model's file, `info.pooling`.
+   */
+  pooling?: Pooling
+  /**
+   * How many values of each vector are kept, the first ones; they get the length 1 again. Only models that were
+   * trained for it keep their meaning so. Default: all.
+   */
+  dimensions?: number
+  /** Whether to cut a text that does not fit into the context, instead of rejecting. Default `false`. */
+  truncate?: boolean
+  /** Gets the progress. If it throws, that is reported as an uncaught error and does not stop the call. */
+  onProgress?: (progress: EmbedProgress) => void
+}
+
+/** The progress of `model.embed`. */
+export interface EmbedProgress {
+  /** How many texts have their vectors. */
+  done: number
+  /** The number of texts. */
+  total: number
+  /** Tokens of texts so far, counted for some texts at a time; at the end, of all. */
+  tokens: number
+  /** How many texts were cut; see `truncate`. Counted as `tokens`. */
+  cut: number
 }
 
 /** The progress of a summary. */

@@ -126,6 +126,14 @@ pub enum Error {
     /// The model does not fit into the browser's storage.
     #[error("the browser's storage is full: {0}")]
     StorageFull(String),
+    /// A call that needs a model which answers.
+    #[error(
+        "`{name}` is an embedding model, which does not answer; `embed` gives the vectors of texts"
+    )]
+    EmbeddingModel {
+        /// The model's name.
+        name: String,
+    },
     /// More tokens than the context holds.
     #[error(
         "the prompt has {prompt} tokens, the context holds {context}; shorten it or load with a larger `context`"
@@ -182,6 +190,7 @@ impl Error {
         "not-cached",
         "storage",
         "storage-full",
+        "embedding-model",
         "context-full",
         "bad-option",
         "disposed",
@@ -208,6 +217,7 @@ impl Error {
             Self::NotCached { .. } => "not-cached",
             Self::Storage(_) => "storage",
             Self::StorageFull(_) => "storage-full",
+            Self::EmbeddingModel { .. } => "embedding-model",
             Self::ContextFull { .. } => "context-full",
             Self::BadOption { .. } => "bad-option",
             Self::Disposed => "disposed",

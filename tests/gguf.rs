@@ -425,6 +425,7 @@ fn the_bundled_model_is_read() {
             embedding_scale: 1.0,
             residual_scale: 1.0,
             logit_scale: 1.0,
+            pooling: None,
         }
     );
 }

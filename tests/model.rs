@@ -12,7 +12,7 @@ use support::{
 use tritloom::blocks::TABLE;
 use tritloom::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
 use tritloom::gguf::{TensorInfo, TensorType};
-use tritloom::model::{ARCHITECTURES, Config, Role, RopeScaling, Weight, weights};
+use tritloom::model::{ARCHITECTURES, Config, Pooling, Role, RopeScaling, Weight, weights};
 use tritloom::native::block_on;
 use tritloom::reference::Reference;
 use tritloom::source::Reader;
@@ -560,5 +560,51 @@ fn values_that_are_no_numbers_are_refused() {
         let mut file = tiny();
         file.tensor("blk.4.ffn_norm.weight").bytes[8..12].copy_from_slice(&bad.to_le_bytes());
         assert_error(load(&file), "bad-gguf", &["`blk.4.ffn_norm.weight`", "element 2"]);
+    }
+}
+
+/// Each matrix of a block has its norm, in all blocks or in none.
+#[test]
+fn norms_of_inputs_are_all_there_or_none() {
+    let whole = File::of("tests/data/embed/bitnet-embd-i2_s.gguf");
+    assert!(config(&whole).unwrap().architecture.norms_inputs());
+    let norms = |file: &File| -> Vec<String> {
+        let names = file.tensors.iter().map(|tensor| tensor.name.clone());
+        names.filter(|name| name.contains("_norm_in")).collect()
+    };
+    assert_eq!(norms(&whole).len(), 14);
+    for name in norms(&whole) {
+        let mut file = whole.clone();
+        file.tensors.retain(|tensor| tensor.name != name);
+        // The first one says that there are others.
+        match &*name {
+            "blk.0.attn_q_norm_in.weight" => {
+                assert_error(table(&file), "unsupported-model", &["_norm_in.weight"]);
+            }
+            _ => assert_error(table(&file), "missing-tensor", &[&name]),
+        }
+    }
+    let mut none = whole.clone();
+    none.tensors.retain(|tensor| !tensor.name.contains("_norm_in"));
+    table(&none).unwrap();
+    assert!(!config(&none).unwrap().architecture.norms_inputs());
+}
+
+#[test]
+fn a_pooling_that_is_unknown_is_refused() {
+    let mut file = File::of("tests/data/embed/bitnet-embd-i2_s.gguf");
+    for (value, pooling) in [
+        (Kv::I32(-1), None),
+        (Kv::U32(0), None),
+        (Kv::U32(1), Some(Pooling::Mean)),
+        (Kv::I32(2), Some(Pooling::Cls)),
+        (Kv::U32(3), Some(Pooling::Last)),
+    ] {
+        file.set("qwen3.pooling_type", value);
+        assert_eq!(config(&file).unwrap().pooling, pooling);
+    }
+    for value in [Kv::U32(4), Kv::I32(-2), Kv::Str("mean".into())] {
+        file.set("qwen3.pooling_type", value);
+        assert_error(config(&file), "unsupported-model", &["`qwen3.pooling_type`"]);
     }
 }

@@ -30,4 +30,4 @@ export const unsupported = (at: string, functionality: string, why: string): Bit
 
 /** The SDK's `NoSuchModelError`, with the code `bad-option`. */
 export const noSuchModel = (modelId: string, modelType: string): BitNetError =>
-  marked(badOption(modelType, 'a model here writes text'), 'NoSuchModelError', { modelId, modelType })
+  marked(badOption(modelType, 'a model here writes text or embeds it'), 'NoSuchModelError', { modelId, modelType })

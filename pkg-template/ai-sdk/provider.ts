@@ -1,4 +1,5 @@
 // Makes models by their addresses. Models with the same address and the same settings are loaded once.
+import { TritloomEmbeddingModel } from './embedding.js'
 import { noSuchModel } from './errors.js'
 import { checkSource, Held, isLoaded } from './held.js'
 import { TritloomLanguageModel } from './model.js'
@@ -21,9 +22,9 @@ export interface TritloomProvider {
   languageModel(source: Source | LoadedModel, settings?: TritloomSettings): TritloomLanguageModel
   /** The same. */
   chat(source: Source | LoadedModel, settings?: TritloomSettings): TritloomLanguageModel
-  /** Throws the SDK's `NoSuchModelError`: a model here writes text. */
-  embeddingModel(modelId: string): never
-  /** Throws the SDK's `NoSuchModelError`: a model here writes text. */
+  /** An embedding model, for `embed` and `embedMany`. */
+  embeddingModel(source: Source | LoadedModel, settings?: TritloomSettings): TritloomEmbeddingModel
+  /** Throws the SDK's `NoSuchModelError`: a model here writes text or embeds it. */
   imageModel(modelId: string): never
 }
 
@@ -39,7 +40,7 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
     if (typeof source === 'string' || source instanceof URL) return entryOf(byAddress, String(source))
     return entryOf<object>(byObject, source)
   }
-  const model = (source: Source | LoadedModel, settings: TritloomSettings = {}) => {
+  const heldOf = (source: Source | LoadedModel, settings: TritloomSettings = {}) => {
     checkSource(source)
     checkOptions(settings)
     const all = isLoaded(source) ? settings : { ...defaults, ...settings }
@@ -49,13 +50,16 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
     if (held === asked) known.push(held)
     // A component of React gives another function each time.
     else if (settings.onProgress) held.onProgress = settings.onProgress
-    return new TritloomLanguageModel(nameOf(source), held)
+    return held
   }
+  const model = (source: Source | LoadedModel, settings?: TritloomSettings) =>
+    new TritloomLanguageModel(nameOf(source), heldOf(source, settings))
   return Object.assign(model, {
     specificationVersion: 'v4' as const,
     languageModel: model,
     chat: model,
-    embeddingModel: (modelId: string): never => { throw noSuchModel(modelId, 'embeddingModel') },
+    embeddingModel: (source: Source | LoadedModel, settings?: TritloomSettings) =>
+      new TritloomEmbeddingModel(nameOf(source), heldOf(source, settings)),
     imageModel: (modelId: string): never => { throw noSuchModel(modelId, 'imageModel') }
   })
 }

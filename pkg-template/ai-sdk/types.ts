@@ -1,7 +1,7 @@
 // The AI SDK's interface of language models (`LanguageModelV4` of `@ai-sdk/provider`), as far as this
 // package reads or writes it. The shapes are written down here, so that the types need no other package.
 
-import type { LoadOptions, Message, ModelInfo, GenerateOptions } from '../types.js'
+import type { EmbedOptions, LoadOptions, Message, ModelInfo, GenerateOptions } from '../types.js'
 import type { Generation } from '../generation.js'
 
 /**
@@ -14,6 +14,8 @@ export type TritloomSettings = LoadOptions
 export interface LoadedModel {
   info: Pick<ModelInfo, 'name' | 'thinking'>
   generate(input: readonly Message[], options: GenerateOptions): Generation
+  /** For embeddings. */
+  embed?(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]>
   dispose?(): Promise<void>
 }
 
@@ -33,6 +35,29 @@ export type TritloomProviderOptions = Pick<
   | 'minP' | 'repeatPenalty' | 'logitBias' | 'thinking' | 'maxThinkingTokens' | 'promptLookup'
   | 'parallelToolCalls' | 'responseFormat'
 >
+
+/**
+ * The options of a call of an embedding model for this provider: `providerOptions: { tritloom: { … } }`. An unknown
+ * name is `bad-option`.
+ */
+export type TritloomEmbeddingOptions = Pick<EmbedOptions, 'task' | 'instruction' | 'prefix' | 'pooling' | 'truncate'>
+
+/** The options of a call of an embedding model. Those that are not listed, such as `headers`, are ignored. */
+export interface EmbedCallOptions {
+  values: string[]
+  /** Default: all. */
+  dimensions?: number
+  abortSignal?: AbortSignal
+  providerOptions?: { readonly [provider: string]: unknown }
+}
+
+/** The vectors of a call, in the order of its values. */
+export interface EmbedResult {
+  embeddings: number[][]
+  usage: { tokens: number }
+  /** None. */
+  warnings: []
+}
 
 /** The data parts of messages in a chat, with the names that the packages of `@browser-ai` have for them. */
 export type TritloomDataParts = {

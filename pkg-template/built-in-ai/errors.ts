@@ -49,6 +49,7 @@ const NAMES: Partial<Record<ErrorCode, string>> = {
   'tensor-shape': 'NotSupportedError',
   'bad-template': 'NotSupportedError',
   'bad-option': 'NotSupportedError',
+  'embedding-model': 'NotSupportedError',
   'http': 'NetworkError',
   'network': 'NetworkError',
   'io': 'NetworkError',

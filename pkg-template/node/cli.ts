@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `tritloom`: answers, talks, or serves OpenAI's interface.
+// The command `tritloom`: answers, talks, embeds, or serves OpenAI's interface.
 import { createInterface } from 'node:readline'
 import { text as textOf } from 'node:stream/consumers'
 import { BitNet, BitNetError } from './index.js'
@@ -7,7 +7,7 @@ import { badOption } from '../check.js'
 import type { Generation } from '../generation.js'
 import type { Progress, Token } from '../types.js'
 import {
-  ANSWER, answerOf, answersOf, described, GENERATE, kebab, LOAD, loadOf, numberOf, read, Usage
+  ANSWER, answerOf, answersOf, described, EMBED, embedOf, GENERATE, kebab, LOAD, loadOf, numberOf, read, Usage
 } from './options.js'
 import type { Given, Table } from './options.js'
 import { codeOf } from './owner.js'
@@ -33,6 +33,9 @@ const COMMANDS: Record<string, Command> = {
   chat: {
     about: 'Talk with the model, a line at a time', form: '[OPTIONS]', run: chat,
     options: { 'system': { value: 'TEXT', help: 'What the model is told before all else' }, ...GENERATE }
+  },
+  embed: {
+    about: 'Print the vectors of texts, one as a line of JSON', form: '[TEXT]... [OPTIONS]', options: EMBED, run: embed
   },
   serve: {
     about: 'Serve OpenAI\'s interface over HTTP', form: '[OPTIONS]', run: serving,
@@ -173,6 +176,19 @@ const lineOf = (text: string, { name, ends }: NonNullable<Token['call']>, within
   const begin = name ? `${within ? '\n' : ''}{"name": ${JSON.stringify(name)}, "arguments": ` : ''
   return `${begin}${text}${ends ? '}\n' : ''}`
 }
+
+async function embed(given: Given, texts: string[]): Promise<void> {
+  const options = embedOf(given)
+  loadOf(given)
+  // Without arguments, each line of standard input is a text.
+  const all = texts.length > 0 ? texts : linesOf(stdin.isTTY ? '' : await textOf(stdin))
+  if (all.length === 0) throw new Usage('the texts are missing: give them as arguments, or as lines on standard input')
+  await withModel(given, async (model, signal) => {
+    for (const vector of await model.embed(all, { ...options, signal })) await print(`${JSON.stringify([...vector])}\n`)
+  })
+}
+
+const linesOf = (text: string): string[] => text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
 
 async function chat(given: Given, rest: string[]): Promise<void> {
   if (rest.length > 0) throw new Usage('a chat reads what you say from standard input')

@@ -1,7 +1,7 @@
 // The options of the command line, named as in the command of the crate.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { GenerateOptions, LoadOptions, Tool } from '../types.js'
+import type { EmbedOptions, GenerateOptions, LoadOptions, Tool } from '../types.js'
 
 /** A wrong command line. */
 export class Usage extends Error {}
@@ -27,6 +27,7 @@ export const LOAD: Table = {
   'i2s-layout': { value: 'LAYOUT', help: 'The order of ternary codes: x86 or arm' },
   'tokenizer': { value: 'RULES', help: 'A tokenizer that tritloom does not know: strict refuses it, closest takes the closest' },
   'template': { value: 'TEMPLATE', help: 'The chat template: file, builtin or a Jinja text' },
+  'pooling': { value: 'POOLING', help: 'How vectors of texts are made: mean, cls or last, instead of as the file says' },
   'strict': { help: 'Fail rather than replace anything that the file names' },
   'deterministic': { help: 'Give the same bits for the same call each time' },
   'cache': { value: 'MODE', help: 'Stored models: use, revalidate, refresh, only or off' },
@@ -61,8 +62,18 @@ export const ANSWER: Table = {
   'tool-choice': { value: 'CHOICE', help: 'Whether it calls one: auto, required or the name of the tool' }
 }
 
+/** The options of vectors. */
+export const EMBED: Table = {
+  'task': { value: 'TASK', help: 'What the vectors are for: document, query, similarity or bitext' },
+  'instruction': { value: 'TEXT', help: 'A sentence that describes another task' },
+  'prefix': { value: 'TEXT', help: 'Put this before each text' },
+  'dimensions': { value: 'N', help: 'Keep the first values of each vector' },
+  'truncate': { help: 'Cut texts that are too long' }
+}
+
 /** Options that exclude one another. */
 const CONFLICTS = [
+  ['task', 'instruction'], ['task', 'prefix'], ['instruction', 'prefix'],
   ['thinking', 'no-thinking'], ['schema', 'json'], ['schema', 'regex'], ['json', 'regex'],
   ...['schema', 'json', 'regex', 'raw'].map(other => ['tools', other]),
   ...['thinking', 'no-thinking', 'max-thinking-tokens', 'template'].map(other => ['raw', other])
@@ -113,7 +124,7 @@ export function numberOf(name: string, text: string): number {
 }
 
 const NUMBERS = [
-  'context', 'threads', 'max-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repeat-penalty', 'presence-penalty',
+  'context', 'threads', 'dimensions', 'max-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repeat-penalty', 'presence-penalty',
   'frequency-penalty', 'seed', 'max-thinking-tokens'
 ]
 
@@ -140,6 +151,9 @@ export function loadOf(given: Given): { source: string, options: LoadOptions } {
   if (typeof model !== 'string') throw new Usage('the model is missing: --model FILE or URL')
   return { source: model, options }
 }
+
+/** The options of vectors. Throws `Usage`. */
+export const embedOf = (given: Given): EmbedOptions => plain(given, EMBED)
 
 /** The options of answers. Throws `Usage`. */
 export function answersOf(given: Given): GenerateOptions {

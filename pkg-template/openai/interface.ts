@@ -1,6 +1,7 @@
 // OpenAI's interface to a model. The code behind it is fetched at the first request.
 import { fetched } from '../error.js'
 import type { Answerer } from './answerer.js'
+import type { Embedder } from './embeddings.js'
 import type { Responses } from './responses-types.js'
 import type { ChatCompletions } from './types.js'
 
@@ -22,6 +23,6 @@ export function responsesOf(model: Answerer): Responses {
 }
 
 /** `model.fetch`. */
-export const fetchOf = (model: Answerer) =>
+export const fetchOf = (model: Answerer & Embedder) =>
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
     (await server()).answer(model, input, init)

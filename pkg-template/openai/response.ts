@@ -160,6 +160,7 @@ export interface ErrorBody {
 const STATUS: Partial<Record<ErrorCode, number>> = {
   'bad-option': 400,
   'context-full': 400,
+  'embedding-model': 400,
   // The next call opens a new device. So it is worth trying again, and clients do so with this
   // status.
   'device-lost': 503

@@ -3,6 +3,8 @@ import { signalOf } from '../check.js'
 import { nameOf, start } from './answerer.js'
 import type { Answerer } from './answerer.js'
 import { RequestError } from './checks.js'
+import { embeddings, readEmbeddingRequest } from './embeddings.js'
+import type { Embedder } from './embeddings.js'
 import type { Job } from './job.js'
 import { readChatRequest, readCompletionRequest } from './request.js'
 import {
@@ -44,7 +46,7 @@ export async function createResponse(
 
 /** `model.fetch`. */
 export async function answer(
-  model: Answerer, input: string | URL | Request, init?: RequestInit
+  model: Answerer & Embedder, input: string | URL | Request, init?: RequestInit
 ): Promise<Response> {
   const request = new Request(input, init)
   // `request.signal` follows this one. But the browser may collect it as garbage before it aborts.
@@ -60,7 +62,7 @@ export async function answer(
   }
 }
 
-async function route(model: Answerer, request: Request, signal: AbortSignal): Promise<Response> {
+async function route(model: Answerer & Embedder, request: Request, signal: AbortSignal): Promise<Response> {
   const { pathname } = new URL(request.url)
   const path = /\/v1(\/.*?)\/?$/.exec(pathname)?.[1] ?? pathname
   const name = /^\/models\/([^/]+)$/.exec(path)?.[1]
@@ -73,6 +75,8 @@ async function route(model: Answerer, request: Request, signal: AbortSignal): Pr
       const found = await respond(model, await bodyOf(request), signal)
       return 'controller' in found ? streamed(found, RESPONSE_WIRE, signal) : json(found)
     }
+    case '/embeddings':
+      return json(await embeddings(model, readEmbeddingRequest(await bodyOf(request)), signal))
     case '/models':
       allow(request, 'GET')
       return json({ object: 'list', data: [described(nameOf(model))] })

@@ -23,7 +23,7 @@ import type { PortableOptions, PortableSource, Transport } from '../protocol/mes
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
@@ -42,7 +42,7 @@ export class BitNet {
   readonly responses: Responses = responsesOf(this)
   /**
    * OpenAI's HTTP interface as a `fetch` that this model answers, for `new OpenAI({ fetch })`:
-   * `/v1/chat/completions`, `/v1/responses`, `/v1/completions` and `/v1/models`. Nothing is sent to
+   * `/v1/chat/completions`, `/v1/responses`, `/v1/completions`, `/v1/embeddings` and `/v1/models`. Nothing is sent to
    * any network.
    * Failures are answers with a status. It rejects only if its signal aborts or if its arguments
    * are no request, as `fetch` does, and with `network` if its script cannot be fetched.
@@ -333,6 +333,26 @@ export class BitNet {
     checkSignal(signal)
     const found = await this.#queue(() => this.#transport.call('decide', [text, rest], { signal }), signal)
     return rest.questions ? found : { ...found.decisions[0], stats: found.stats }
+  }
+
+  /**
+   * The vectors of texts: texts with a like meaning have like vectors, so their scalar product says how alike
+   * they are. A text is a string, in which nothing becomes a special token, or its ids, which are taken as they
+   * are. Each vector has `info.dimensions` values and the length 1. Many texts share a pass of the model, and a
+   * text has the same vector alone and among others, but for rounding.
+   *
+   * Any model can embed. One that was not made for it needs `pooling`. Compare only vectors that were made by the
+   * same model with the same pooling and dimensions.
+   *
+   * Rejects with `bad-option` for wrong texts and options, and without a pooling; `context-full` for a text that is
+   * too long; `device-lost`; and with the reason of `signal`.
+   */
+  async embed(
+    texts: readonly (string | Uint32Array)[], options: EmbedOptions = {}
+  ): Promise<Float32Array[]> {
+    const { embed } = await fetched(() => import('./embed.js'))
+    return embed((args, streaming) =>
+      this.#queue(() => this.#transport.call('embed', args, streaming), streaming.signal), texts, options)
   }
 
   /**

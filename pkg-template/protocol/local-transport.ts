@@ -169,6 +169,9 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   countTokens: (model, [input, options]) => model.countTokens(input, options),
   logits: (model, [ids]) => model.logits(ids),
   decide: (model, [text, options], { signal }) => model.decide(text, options, signal),
+  embed: (model, [texts, options], { onItem, signal }) =>
+    // As with the progress of a load, the page is called when the crate has returned.
+    model.embed(texts, options, done => queueMicrotask(() => onItem?.(done)), signal),
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),
   restoreChat: (model, [saved]) => model.restoreChat(saved),
   profile: (model, [position, tokens, options]) => model.profile(position, tokens, options)

@@ -4,14 +4,15 @@
 // `item`s and then with one `result` or `error`. The first call is `hello`. `hello` and its answer
 // keep their shape for ever, so that a page and a worker of two releases can tell each other apart.
 import type { Format } from '../crate/formats.js'
+import type { Embedded } from '../tritloom.js'
 import { BitNetError } from '../error.js'
 import type {
-  DecideOptions, Decisions, DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
+  DecideOptions, Decisions, DeviceLoss, EmbedOptions, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
   ProfileOptions, Progress, Source, Stats, Token, Tool
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 14
+export const VERSION = 15
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage'
@@ -48,6 +49,12 @@ export interface Methods {
     args: [text: string, options: Omit<DecideOptions, PageOptions>]
     item: never
     result: Decisions
+  }
+  /** The items are the numbers of texts that are done. */
+  embed: {
+    args: [texts: readonly (string | Uint32Array)[], options: Omit<EmbedOptions, PageOptions>]
+    item: number
+    result: Embedded
   }
   saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
   /** The result is the note. */

@@ -6,7 +6,7 @@ use super::input::Input;
 use super::machine::InstructionSet;
 use super::ops;
 use super::pool::{Pool, each, each_with_room};
-use super::product::{Matrix, Products, multiply, multiply_gated};
+use super::product::{Matrix, Products, gate, multiply, multiply_gated};
 use super::weights::Weights;
 use crate::blocks::block_type;
 use crate::compute::{About, Backend, Site};
@@ -59,6 +59,8 @@ struct Token {
     x: Vec<f32>,
     /// The results of a norm, or of a product.
     h: Vec<f32>,
+    /// `h` after the norm of one matrix.
+    normed: Vec<f32>,
     q: Vec<f32>,
     /// The outputs of attention.
     attn: Vec<f32>,
@@ -105,10 +107,20 @@ impl Cpu {
         each_with_input(pool, tokens, inputs, |_, token, input| {
             token.h.resize(n_embd, 0.0);
             ops::rms_norm(&token.x, &block.attn_norm, eps, &mut token.h);
-            block.attn_q.prepare(input, &token.h);
+            if block.attn_norms_in.is_none() {
+                block.attn_q.prepare(input, &token.h);
+            }
         });
         let matrices = [&block.attn_q, &block.attn_k, &block.attn_v];
-        multiply(pool, matrices, inputs, [&mut *q, &mut *k, &mut *v]);
+        let products = [&mut *q, &mut *k, &mut *v];
+        match &block.attn_norms_in {
+            None => multiply(pool, matrices, inputs, products),
+            Some(norms) => {
+                for ((matrix, norm), products) in matrices.into_iter().zip(norms).zip(products) {
+                    multiply_normed(pool, (matrix, norm, eps), (tokens, inputs), products);
+                }
+            }
+        }
 
         let shape = cache.shape;
         each(pool, tokens, |index, token| {
@@ -164,14 +176,25 @@ impl Cpu {
             out.take(index, &mut token.h);
             ops::add(&mut token.x, &token.h, residual_scale);
             ops::rms_norm(&token.x, &block.ffn_norm, eps, &mut token.h);
-            block.ffn_gate.prepare(input, &token.h);
+            if block.ffn_norms_in.is_none() {
+                block.ffn_gate.prepare(input, &token.h);
+            }
         });
         if site == Site::Output {
             return;
         }
         let activation = config.architecture.activation;
-        let matrices = [&block.ffn_gate, &block.ffn_up];
-        multiply_gated(pool, matrices, (activation, set), inputs, [&mut *gates, &mut *out]);
+        match block.ffn_norms_in.as_deref() {
+            Some([of_gate, of_up]) => {
+                multiply_normed(pool, (&block.ffn_gate, of_gate, eps), (tokens, inputs), gates);
+                multiply_normed(pool, (&block.ffn_up, of_up, eps), (tokens, inputs), out);
+                gate(pool, gates, (activation, set), out);
+            }
+            _ => {
+                let matrices = [&block.ffn_gate, &block.ffn_up];
+                multiply_gated(pool, matrices, (activation, set), inputs, [&mut *gates, &mut *out]);
+            }
+        }
         if site == Site::GateUp {
             return;
         }
@@ -229,6 +252,21 @@ fn each_with_input(
 ) {
     let mut both: Vec<_> = tokens.iter_mut().zip(inputs).collect();
     each(pool, &mut both, |index, (token, input)| work(index, token, input));
+}
+
+/// Multiplies each token's `h`, normed, with a matrix.
+fn multiply_normed(
+    pool: &dyn Pool,
+    (matrix, norm, eps): (&Matrix, &[f32], f32),
+    (tokens, inputs): (&mut [Token], &mut [Input]),
+    products: &mut Products,
+) {
+    each_with_input(pool, tokens, inputs, |_, Token { h, normed, .. }, input| {
+        normed.resize(h.len(), 0.0);
+        ops::rms_norm(h, norm, eps, normed);
+        matrix.prepare(input, normed);
+    });
+    multiply(pool, [matrix], inputs, [products]);
 }
 
 /// The values of a row of a matrix.

@@ -141,6 +141,25 @@ pub(super) fn multiply_gated(
     });
 }
 
+/// Multiplies `up` by the activations of `gate`, computed with `set`. Both are products of as many rows.
+pub(super) fn gate(
+    pool: &dyn Pool,
+    gate: &Products,
+    (activation, set): (Activation, InstructionSet),
+    up: &mut Products,
+) {
+    let mut rest = &gate.values[..];
+    let mut parts: Vec<_> = up
+        .parts()
+        .map(|(_, out)| {
+            let (gates, others) = rest.split_at(out.len());
+            rest = others;
+            (gates, out)
+        })
+        .collect();
+    each(pool, &mut parts, |_, (gates, out)| set.run(Gate { activation, gates, out }));
+}
+
 /// Multiplies `out` by the activations of `gates`.
 pub(super) struct Gate<'a> {
     pub(super) activation: Activation,

@@ -40,11 +40,15 @@ pub(super) struct Block {
     pub(super) attn_v: Matrix,
     pub(super) attn_q_norm: Option<Vec<f32>>,
     pub(super) attn_k_norm: Option<Vec<f32>>,
+    /// The norms of the inputs of q, k and v, if each has its own.
+    pub(super) attn_norms_in: Option<Vec<Vec<f32>>>,
     pub(super) attn_sub_norm: Option<Vec<f32>>,
     pub(super) attn_output: Matrix,
     pub(super) ffn_norm: Vec<f32>,
     pub(super) ffn_gate: Matrix,
     pub(super) ffn_up: Matrix,
+    /// The norms of the inputs of gate and up, if each has its own.
+    pub(super) ffn_norms_in: Option<Vec<Vec<f32>>>,
     pub(super) ffn_sub_norm: Option<Vec<f32>>,
     pub(super) ffn_down: Matrix,
 }
@@ -200,8 +204,18 @@ impl<S: Source> Loader<'_, S> {
                 ffn_down: matrix(Role::FfnDown)?,
                 attn_q_norm: vector_if(Role::AttnQNorm, block),
                 attn_k_norm: vector_if(Role::AttnKNorm, block),
-                attn_sub_norm: vector_if(Role::AttnSubNorm, block),
-                ffn_sub_norm: vector_if(Role::FfnSubNorm, block),
+                attn_norms_in: [Role::AttnQNormIn, Role::AttnKNormIn, Role::AttnVNormIn]
+                    .into_iter()
+                    .map(|role| vector_if(role, block))
+                    .collect(),
+                attn_sub_norm: vector_if(Role::AttnSubNorm, block)
+                    .or_else(|| vector_if(Role::AttnOutputNormIn, block)),
+                ffn_norms_in: [Role::FfnGateNormIn, Role::FfnUpNormIn]
+                    .into_iter()
+                    .map(|role| vector_if(role, block))
+                    .collect(),
+                ffn_sub_norm: vector_if(Role::FfnSubNorm, block)
+                    .or_else(|| vector_if(Role::FfnDownNormIn, block)),
             });
         }
         let factors = match self.config.rope.takes_long_factors(self.n_ctx) {

@@ -1,6 +1,6 @@
 //! A block of the model as its four products, and attention between the first and the second.
 
-use super::state::{Activations, State};
+use super::state::{Activations, Apart, State};
 use super::weights::{Block, Matrix, Weights};
 use crate::compute::Site;
 use crate::gpu::{Buffer, Recorder};
@@ -38,6 +38,9 @@ impl Width {
 enum From<'a> {
     /// The norm of the residual stream.
     Stream(&'a Norm),
+    /// The norm of the residual stream, normed again for each of the matrices that the stack has: each has
+    /// as many rows as it says.
+    Each(&'a Norm, Vec<(usize, &'a Norm)>),
     /// The outputs of attention, normed if there is a norm.
     Attention(Option<&'a Norm>),
     /// The gated activation, normed if there is a norm.
@@ -135,7 +138,10 @@ impl<'a> Blocks<'a> {
     pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
         let (block, cache) = (&self.weights.blocks[n], &self.state.cache.blocks[n]);
         for row in self.table(block, next) {
-            self.product(p, &row, cache);
+            match &row.from {
+                From::Each(norm, parts) => self.products(p, &row, norm, parts, cache),
+                _ => self.product(p, &row, cache),
+            }
             if row.site == last {
                 break;
             }
@@ -148,10 +154,22 @@ impl<'a> Blocks<'a> {
     /// The table of a block's products.
     fn table<'b>(&self, block: &'b Block, next: Option<&'b Norm>) -> [Row<'b>; 4] {
         let activation = self.config.architecture.activation;
+        let (n_q, n_kv) = (self.config.n_embd_q(), self.config.n_embd_kv());
+        let qkv = match &block.attn_norms_in {
+            None => From::Stream(&block.attn_norm),
+            Some([q, k, v]) => From::Each(&block.attn_norm, vec![(n_q, q), (n_kv, k), (n_kv, v)]),
+        };
+        let gate_up = match &block.ffn_norms_in {
+            None => From::Stream(&block.ffn_norm),
+            Some(norms) => From::Each(
+                &block.ffn_norm,
+                norms.iter().map(|norm| (self.config.n_ff, norm)).collect(),
+            ),
+        };
         [
             Row {
                 site: Site::Qkv,
-                from: From::Stream(&block.attn_norm),
+                from: qkv,
                 matrix: &block.attn_qkv,
                 to: To::Heads(block.head_norms.as_ref()),
             },
@@ -163,7 +181,7 @@ impl<'a> Blocks<'a> {
             },
             Row {
                 site: Site::GateUp,
-                from: From::Stream(&block.ffn_norm),
+                from: gate_up,
                 matrix: &block.ffn_gate_up,
                 to: To::Gate(activation),
             },
@@ -203,6 +221,37 @@ impl<'a> Blocks<'a> {
         self.rotate(p, &row.to, cache);
     }
 
+    /// The products of matrices that do not share their input.
+    fn products(
+        &self,
+        p: &mut Recorder,
+        row: &Row<'_>,
+        norm: &Norm,
+        parts: &[(usize, &Norm)],
+        cache: &KvCache,
+    ) {
+        let State { x, h, ff, apart, .. } = self.state;
+        let Some(Apart { normed: stream, gate_up }) = apart else {
+            return debug_assert!(false, "no memory for products apart");
+        };
+        p.rms_norm_of_all(x, norm, stream);
+        let y = match row.to {
+            To::Gate(_) => gate_up,
+            _ => self.result(&row.to).0,
+        };
+        let mut first = 0;
+        for &(rows, norm) in parts {
+            let input = normed(p, stream, norm, h);
+            let matrix = row.matrix.part(&(first..first + rows));
+            multiply(p, self.width, &matrix, &input, y, Product::Store);
+            first += rows;
+        }
+        match row.to {
+            To::Gate(activation) => p.gate_rows(activation, self.config.n_ff, gate_up, ff),
+            _ => self.rotate(p, &row.to, cache),
+        }
+    }
+
     fn product_normed(&self, p: &mut Recorder, row: &Row<'_>, w: &Ternary, cache: &KvCache) {
         let State { x, q, ff, partials, rope_table, .. } = self.state;
         let (y, product) = self.result(&row.to);
@@ -214,7 +263,9 @@ impl<'a> Blocks<'a> {
             {
                 return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
             }
-            (From::Stream(norm), _) => p.norm_gemv(w, x, Some(norm), y, product),
+            (From::Stream(norm) | From::Each(norm, _), _) => {
+                p.norm_gemv(w, x, Some(norm), y, product);
+            }
             (From::Gate(norm), _) => p.norm_gemv(w, ff, *norm, y, product),
             (From::Attention(norm), _) => p.merge_norm_gemv(w, partials, *norm, y),
         }
@@ -289,7 +340,7 @@ impl<'a> Blocks<'a> {
     fn input(&self, p: &mut Recorder, from: &From<'_>) -> Input<'a> {
         let State { x, h, q, partials, ff, ff_h, .. } = self.state;
         match (from, h) {
-            (From::Stream(norm), _) => normed(p, x, norm, h),
+            (From::Stream(norm) | From::Each(norm, _), _) => normed(p, x, norm, h),
             (From::Gate(Some(norm)), _) => normed(p, ff, norm, ff_h),
             (From::Gate(None), _) => quantized(p, ff, self.config.n_ff, ff_h),
             (From::Attention(norm), Activations::Rows(h)) => {

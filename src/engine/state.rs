@@ -87,6 +87,14 @@ pub(super) enum Activations {
     Floats(Buffer<f32>),
 }
 
+/// Buffers for products whose matrices do not share their input.
+pub(super) struct Apart {
+    /// The norm of the residual stream `[chunk, n_embd]`, before the norms of the matrices.
+    pub(super) normed: Buffer<f32>,
+    /// The products of gate and up `[chunk, 2 n_ff]`.
+    pub(super) gate_up: Buffer<f32>,
+}
+
 /// The buffers that the plans read and write.
 ///
 /// `qkv`, the sums of `partials`, `ff`, `hidden`, `few_logits`, `adjusted` and `adjusted_upper` share their
@@ -134,6 +142,8 @@ pub(super) struct State {
     pub(super) hidden: Buffer<f32>,
     /// The gated activation, as the input of down.
     pub(super) ff_h: Activations,
+    /// If each matrix norms its input by itself.
+    pub(super) apart: Option<Apart>,
     /// The residual stream of one token as the input of the next product, if all matrices suit the
     /// kernels of the stream.
     pub(super) stream: Option<Stream>,
@@ -293,6 +303,10 @@ impl State {
             ff: scratch.first(chunk * n_ff).using(rows(n_ff)),
             hidden: scratch.first(chunk * n_embd).using(rows(n_embd)),
             ff_h: Activations::allocate(a, "ff_h", inputs.blocks, [chunk, n_ff]),
+            apart: config.architecture.norms_inputs().then(|| Apart {
+                normed: a.buffer("normed", chunk * n_embd).using(rows(n_embd)),
+                gate_up: a.buffer("gate_up", chunk * 2 * n_ff).using(rows(2 * n_ff)),
+            }),
             stream: inputs
                 .stream
                 .then(|| Stream { words: a.buffer("stream", Stream::words(n_embd)) }),
@@ -490,7 +504,9 @@ fn quantized_groups(a: &mut Allocation<'_>, label: &str, [rows, k]: [usize; 2]) 
 /// would not hold an activation of so many.
 fn chunk(gpu: &Gpu, config: &Config, n_ctx: usize) -> usize {
     let splits = gpu.tuning.max_prefill_splits;
-    let widest = config.n_ff.max(n_qkv(config)).max(config.n_embd_q() * splits).max(config.n_embd)
+    // Gate and up are stored side by side if they do not share their input.
+    let n_ff = if config.architecture.norms_inputs() { 2 * config.n_ff } else { config.n_ff };
+    let widest = n_ff.max(n_qkv(config)).max(config.n_embd_q() * splits).max(config.n_embd)
         * size_of::<f32>();
     gpu.tuning.chunk.min(n_ctx).min(gpu.max_binding as usize / widest).max(1)
 }

@@ -1,5 +1,7 @@
 //! The weights on the GPU: their buffers, and which buffer each tensor of the file goes to.
 
+use std::ops::Range;
+
 use crate::blocks::{BlockScales, block_type};
 use crate::error::Result;
 use crate::gguf::TensorType;
@@ -27,14 +29,18 @@ pub(super) struct Block {
     pub(super) attn_qkv: Matrix,
     /// The norms of the heads of q and of k, `[2, head_dim]`.
     pub(super) head_norms: Option<Norm>,
+    /// The norms of the inputs of q, k and v `[n_embd]`, if each has its own.
+    pub(super) attn_norms_in: Option<[Norm; 3]>,
     /// `[n_q]`.
     pub(super) attn_sub_norm: Option<Norm>,
     /// `[n_embd, n_q]`.
     pub(super) attn_output: Matrix,
     /// `[n_embd]`.
     pub(super) ffn_norm: Norm,
-    /// gate and up, `[2, n_ff, n_embd]`.
+    /// gate and up, `[2, n_ff, n_embd]`; `[2 n_ff, n_embd]` if each has an input of its own.
     pub(super) ffn_gate_up: Matrix,
+    /// The norms of the inputs of gate and up `[n_embd]`, if each has its own.
+    pub(super) ffn_norms_in: Option<[Norm; 2]>,
     /// `[n_ff]`.
     pub(super) ffn_sub_norm: Option<Norm>,
     /// `[n_embd, n_ff]`.
@@ -146,12 +152,18 @@ impl Weights {
             Role::AttnV => block.attn_qkv.target(0, n_q + config.n_embd_kv()),
             Role::AttnQNorm => Target::of_heads(block, Buffer::first),
             Role::AttnKNorm => Target::of_heads(block, Buffer::last),
-            Role::AttnSubNorm => Target::of(block.attn_sub_norm.as_ref()),
+            Role::AttnQNormIn => Target::of(block.attn_norms_in.as_ref().map(|norms| &norms[0])),
+            Role::AttnKNormIn => Target::of(block.attn_norms_in.as_ref().map(|norms| &norms[1])),
+            Role::AttnVNormIn => Target::of(block.attn_norms_in.as_ref().map(|norms| &norms[2])),
+            Role::AttnSubNorm | Role::AttnOutputNormIn => Target::of(block.attn_sub_norm.as_ref()),
             Role::AttnOutput => block.attn_output.target(0, 0),
             Role::FfnNorm => Target::of(Some(&block.ffn_norm)),
             Role::FfnGate => block.ffn_gate_up.target(0, 0),
+            Role::FfnUp if block.ffn_norms_in.is_some() => block.ffn_gate_up.target(0, config.n_ff),
             Role::FfnUp => block.ffn_gate_up.target(1, 0),
-            Role::FfnSubNorm => Target::of(block.ffn_sub_norm.as_ref()),
+            Role::FfnGateNormIn => Target::of(block.ffn_norms_in.as_ref().map(|norms| &norms[0])),
+            Role::FfnUpNormIn => Target::of(block.ffn_norms_in.as_ref().map(|norms| &norms[1])),
+            Role::FfnSubNorm | Role::FfnDownNormIn => Target::of(block.ffn_sub_norm.as_ref()),
             Role::FfnDown => block.ffn_down.target(0, 0),
         }
     }
@@ -195,6 +207,15 @@ impl Matrix {
         matches!(self, Self::Packed(w) if w.format.is_ternary() && fits(w))
     }
 
+    /// The matrix with the shards within `rows` alone. Its results have their places among those of all
+    /// rows.
+    pub(super) fn part(&self, rows: &Range<usize>) -> Self {
+        match self {
+            Self::Ternary(w) => Self::Ternary(w.part(rows)),
+            Self::Packed(w) => Self::Packed(w.part(rows)),
+        }
+    }
+
     fn target(&self, matrix: usize, first_row: usize) -> Target<'_> {
         match self {
             Self::Ternary(w) => Target::Ternary(Stacked { w, matrix, first_row }),
@@ -213,26 +234,44 @@ impl Shapes<'_> {
     fn weights(&self, a: &mut Allocation<'_>) -> Weights {
         let Config { n_embd, n_ff, head_dim, residual_scale, .. } = *self.config;
         let n_q = self.config.n_embd_q();
-        let n_qkv = n_q + 2 * self.config.n_embd_kv();
+        let n_kv = self.config.n_embd_kv();
+        let architecture = self.config.architecture;
+        // Matrices with inputs of their own are no stack for the kernels, which then take each alone.
+        let (qkv, [n_gate_up, gate_up_rows]) = match architecture.norms_inputs() {
+            true => (vec![n_q, n_kv, n_kv], [1, 2]),
+            false => (vec![n_q + 2 * n_kv], [2, 1]),
+        };
         let blocks = (0..self.config.n_layer).map(|block| {
-            let mut matrix = |role, label, [matrices, rows, k]: [usize; 3], together, factor| {
-                let shape = Stack { matrices, rows, k, together };
+            let mut matrix = |role, label, (matrices, parts, k), together, factor| {
+                let shape = Stack { matrices, parts, k, together };
                 match self.format(role, block) {
                     None => Matrix::Ternary(shape.ternary(a, label)),
                     Some(format) => Matrix::Packed(shape.packed(a, label, format, factor)),
                 }
             };
-            let attn_qkv = matrix(Role::AttnQ, "attn_qkv", [1, n_qkv, n_embd], head_dim, 1.0);
+            let attn_qkv = matrix(Role::AttnQ, "attn_qkv", (1, qkv.clone(), n_embd), head_dim, 1.0);
             let attn_output =
-                matrix(Role::AttnOutput, "attn_output", [1, n_embd, n_q], 32, residual_scale);
-            let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", [2, n_ff, n_embd], 32, 1.0);
-            let ffn_down = matrix(Role::FfnDown, "ffn_down", [1, n_embd, n_ff], 32, residual_scale);
-            let mut norm_if =
-                |role, n| self.config.architecture.has(role).then(|| self.norm(a, role, n));
+                matrix(Role::AttnOutput, "attn_output", (1, vec![n_embd], n_q), 32, residual_scale);
+            let gate_up = (n_gate_up, vec![n_ff; gate_up_rows], n_embd);
+            let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", gate_up, 32, 1.0);
+            let ffn_down =
+                matrix(Role::FfnDown, "ffn_down", (1, vec![n_embd], n_ff), 32, residual_scale);
+            let normed = architecture.norms_inputs();
+            let mut norm_in = |role| self.norm(a, role, n_embd);
+            let attn_norms_in = normed.then(|| {
+                [Role::AttnQNormIn, Role::AttnKNormIn, Role::AttnVNormIn].map(&mut norm_in)
+            });
+            let ffn_norms_in =
+                normed.then(|| [Role::FfnGateNormIn, Role::FfnUpNormIn].map(&mut norm_in));
+            let mut norm_if = |role, n| architecture.has(role).then(|| self.norm(a, role, n));
             Block {
                 head_norms: norm_if(Role::AttnQNorm, 2 * head_dim),
-                attn_sub_norm: norm_if(Role::AttnSubNorm, n_q),
-                ffn_sub_norm: norm_if(Role::FfnSubNorm, n_ff),
+                attn_norms_in,
+                attn_sub_norm: norm_if(Role::AttnSubNorm, n_q)
+                    .or_else(|| norm_if(Role::AttnOutputNormIn, n_q)),
+                ffn_norms_in,
+                ffn_sub_norm: norm_if(Role::FfnSubNorm, n_ff)
+                    .or_else(|| norm_if(Role::FfnDownNormIn, n_ff)),
                 attn_norm: self.norm(a, Role::AttnNorm, n_embd),
                 ffn_norm: self.norm(a, Role::FfnNorm, n_embd),
                 attn_qkv,
@@ -257,14 +296,14 @@ impl Shapes<'_> {
     fn vocabulary(&self, a: &mut Allocation<'_>, role: Role) -> Vocabulary {
         let (k, rows) = (self.config.n_embd, self.config.n_vocab);
         if let Some(format) = self.format(role, 0) {
-            let shape = Stack { matrices: 1, rows, k, together: 1 };
+            let shape = Stack { matrices: 1, parts: vec![rows], k, together: 1 };
             return Vocabulary::Packed(shape.packed(a, role.name(), format, 1.0));
         }
         let ty = match self.ty(role, 0) {
             Some(TensorType::F16) => DenseType::F16,
             _ => DenseType::F32,
         };
-        let shards = shards(a, role.name(), rows, k * ty.bytes(), 1);
+        let shards = shards(a, role.name(), &[rows], k * ty.bytes(), 1);
         let shifts = a.buffer("shifts", rows);
         Vocabulary::Dense(Dense { k, rows, ty, shards, shifts })
     }
@@ -290,26 +329,29 @@ impl Shapes<'_> {
 /// buffer.
 struct Stack {
     matrices: usize,
-    rows: usize,
+    /// The numbers of rows that begin in buffers of their own. Their sum is `rows`.
+    parts: Vec<usize>,
     k: usize,
     together: usize,
 }
 
 impl Stack {
     fn ternary(&self, a: &mut Allocation<'_>, label: &str) -> Ternary {
-        let Self { matrices, rows, k, together } = *self;
+        let Self { matrices, ref parts, k, together } = *self;
+        let rows = parts.iter().sum();
         Ternary {
             k,
             rows,
             matrices,
-            shards: shards(a, label, rows, matrices * k / 4, together),
+            shards: shards(a, label, parts, matrices * k / 4, together),
             scale: a.buffer(label, matrices * rows),
         }
     }
 
     fn packed(&self, a: &mut Allocation<'_>, label: &str, format: Format, factor: f32) -> Packed {
-        let Self { matrices, rows, k, together } = *self;
-        let shards = shards(a, label, rows, 4 * matrices * format.code_words(k), together);
+        let Self { matrices, ref parts, k, together } = *self;
+        let rows = parts.iter().sum();
+        let shards = shards(a, label, parts, 4 * matrices * format.code_words(k), together);
         let shards = shards.into_iter().map(|Shard { buffer, rows }| PackedShard {
             scales: a.buffer(label, matrices * rows.len() * format.scale_words(k)),
             codes: buffer,
@@ -319,25 +361,29 @@ impl Stack {
     }
 }
 
-/// The fewest buffers that hold `rows` of `row_bytes`, each within a binding. If possible, every
-/// `together` rows are in one buffer.
+/// The fewest buffers that hold rows of `row_bytes`, each within a binding. Each of `parts` is a number of
+/// rows that begin in a buffer of their own. If possible, every `together` rows are in one buffer.
 fn shards(
     a: &mut Allocation<'_>,
     label: &str,
-    rows: usize,
+    parts: &[usize],
     row_bytes: usize,
     together: usize,
 ) -> Vec<Shard> {
     let fit = (a.gpu().max_binding as usize / row_bytes).max(1);
     let together = if together <= fit { together } else { 1 };
     let most = fit / together * together;
-    // Shards of about the same size, so that none holds only a few rows.
-    let each = rows.div_ceil(rows.div_ceil(most)).next_multiple_of(together);
-    (0..rows)
-        .step_by(each)
-        .map(|first| {
-            let rows = first..(first + each).min(rows);
-            Shard { buffer: a.buffer(label, rows.len() * row_bytes / 4), rows }
-        })
-        .collect()
+    let mut shards = Vec::new();
+    let mut begin = 0;
+    for rows in parts {
+        // Shards of about the same size, so that none holds only a few rows.
+        let each = rows.div_ceil(rows.div_ceil(most)).next_multiple_of(together);
+        let end = begin + rows;
+        for first in (begin..end).step_by(each) {
+            let rows = first..(first + each).min(end);
+            shards.push(Shard { buffer: a.buffer(label, rows.len() * row_bytes / 4), rows });
+        }
+        begin = end;
+    }
+    shards
 }

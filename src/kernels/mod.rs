@@ -23,6 +23,7 @@ mod best_of_each;
 mod embed;
 mod embed_packed;
 mod embed_stream;
+mod gate_rows;
 mod gemm_few;
 mod gemm_i2s;
 mod gemm_i2s_matrix;
@@ -111,6 +112,7 @@ kernels! {
     embed,
     embed_packed,
     embed_stream,
+    gate_rows,
     gemm_few,
     gemm_i2s,
     gemm_i2s_matrix,

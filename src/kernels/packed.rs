@@ -53,6 +53,7 @@ pub struct Packed {
 }
 
 /// Neighbouring rows of a [`Packed`] matrix.
+#[derive(Clone)]
 pub struct PackedShard {
     /// `[matrices, rows, k * bits / 32]` words of codes, in the order of
     /// [`blocks::pack`](crate::blocks::pack).
@@ -110,6 +111,14 @@ impl Stream {
 }
 
 impl Packed {
+    /// The matrix with those shards alone that are within `rows`, as
+    /// [`Ternary::part`](super::weight::Ternary::part).
+    pub fn part(&self, rows: &Range<usize>) -> Self {
+        let within = |shard: &&PackedShard| rows.contains(&shard.rows.start);
+        let shards = self.shards.iter().filter(within).cloned().collect();
+        Self { shards, ..*self }
+    }
+
     /// Whether every 32 rows are in one shard. Their results share a scale when they are
     /// activations.
     pub fn ends_with_groups(&self) -> bool {

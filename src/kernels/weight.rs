@@ -7,6 +7,7 @@ use crate::gpu::{Buffer, Const};
 use crate::model::Activation;
 
 /// Neighbouring rows of a matrix in one buffer.
+#[derive(Clone)]
 pub struct Shard {
     /// The rows' contents.
     pub buffer: Buffer<u32>,
@@ -32,6 +33,15 @@ pub struct Ternary {
 }
 
 impl Ternary {
+    /// The matrix with those shards alone that are within `rows`: a product of it has results for these
+    /// rows, at their places among those of the whole matrix.
+    pub fn part(&self, rows: &Range<usize>) -> Self {
+        let Self { k, matrices, scale, .. } = self;
+        let within = |shard: &&Shard| rows.contains(&shard.rows.start);
+        let shards = self.shards.iter().filter(within).cloned().collect();
+        Self { k: *k, rows: self.rows, matrices: *matrices, shards, scale: scale.clone() }
+    }
+
     /// Whether each head's `head_dim` rows are in one shard.
     pub fn ends_with_heads(&self, head_dim: usize) -> bool {
         self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(head_dim))

@@ -5,6 +5,7 @@
 //! from this table.
 
 use super::role::Role;
+use crate::gguf::Gguf;
 
 /// The differences of one architecture.
 #[derive(Debug, PartialEq)]
@@ -72,7 +73,32 @@ const LLAMA: Architecture = Architecture {
     always_tied: false,
 };
 
-/// Every architecture that this crate runs.
+const QWEN3: Architecture = Architecture {
+    name: "qwen3",
+    norms: &[Role::AttnQNorm, Role::AttnKNorm],
+    rope_pairs: RopePairs::Halves,
+    rope_factors: &[],
+    ..LLAMA
+};
+
+/// BitNet's embedding models. Their files say `qwen3`, but each matrix of a block has a norm of its own for
+/// its input: [`Architecture::of_file`].
+const NORMED_INPUTS: Architecture = Architecture {
+    norms: &[
+        Role::AttnQNorm,
+        Role::AttnKNorm,
+        Role::AttnQNormIn,
+        Role::AttnKNormIn,
+        Role::AttnVNormIn,
+        Role::AttnOutputNormIn,
+        Role::FfnGateNormIn,
+        Role::FfnUpNormIn,
+        Role::FfnDownNormIn,
+    ],
+    ..QWEN3
+};
+
+/// Every architecture that this crate runs, by its name.
 pub const ARCHITECTURES: &[Architecture] = &[
     // The official 2B-4T, and the files of today's converters.
     Architecture { name: "bitnet-b1.58", activation: Activation::Relu2, ..BITNET },
@@ -83,13 +109,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     // Falcon-E, Falcon3-1.58bit, Llama3-8B-1.58.
     LLAMA,
     // Bonsai and Ternary-Bonsai.
-    Architecture {
-        name: "qwen3",
-        norms: &[Role::AttnQNorm, Role::AttnKNorm],
-        rope_pairs: RopePairs::Halves,
-        rope_factors: &[],
-        ..LLAMA
-    },
+    QWEN3,
     // BitCPM-CANN.
     Architecture {
         name: "minicpm",
@@ -103,6 +123,24 @@ impl Architecture {
     /// The architecture of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         ARCHITECTURES.iter().find(|architecture| architecture.name == name)
+    }
+
+    /// The architecture of a file with this name and these tensors. The name alone does not tell the norms
+    /// of inputs.
+    pub fn of_file(name: &str, gguf: &Gguf) -> Option<&'static Self> {
+        let first = format!("blk.0.{}.weight", Role::AttnQNormIn.name());
+        let named = Self::named(name)?;
+        named.with_normed_inputs().filter(|_| gguf.tensor(&first).is_some()).or(Some(named))
+    }
+
+    /// The architecture of this name whose matrices each norm their input; `None` if there is none.
+    pub fn with_normed_inputs(&self) -> Option<&'static Self> {
+        (self.name == NORMED_INPUTS.name).then_some(&NORMED_INPUTS)
+    }
+
+    /// Whether every matrix of a block norms its input by itself. Then matrices do not share one.
+    pub fn norms_inputs(&self) -> bool {
+        self.has(Role::AttnQNormIn)
     }
 
     /// Whether the blocks of the architecture have this norm.

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::gguf::{Gguf, Metadata, Value, shortened};
 
 use super::architecture::{ARCHITECTURES, Architecture};
+use super::pooling::Pooling;
 use super::role::Role;
 use super::rope::{Rope, RopeScaling};
 
@@ -41,6 +42,8 @@ pub struct Config {
     pub residual_scale: f32,
     /// Divides the logits.
     pub logit_scale: f32,
+    /// How the file makes one vector of a text; `None` if it does not say.
+    pub pooling: Option<Pooling>,
 }
 
 /// A tensor, and the KV cache of a block, must have fewer elements than this. So 32 bits, in wasm
@@ -59,7 +62,7 @@ impl Config {
     pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
         let metadata = &gguf.metadata;
         let name = metadata.require("general.architecture", Metadata::text)?;
-        let Some(architecture) = Architecture::named(name) else {
+        let Some(architecture) = Architecture::of_file(name, gguf) else {
             let known: Vec<String> =
                 ARCHITECTURES.iter().map(|known| format!("`{}`", known.name)).collect();
             return unsupported(format!(
@@ -94,6 +97,7 @@ impl Config {
             embedding_scale: scale("embedding_scale")?,
             residual_scale: scale("residual_scale")?,
             logit_scale: scale("logit_scale")?,
+            pooling: keys.pooling()?,
         };
         config.check()?;
         Ok(config)
@@ -107,6 +111,11 @@ impl Config {
     /// Elements of the keys of one token in one block; there are as many of the values.
     pub fn n_embd_kv(&self) -> usize {
         self.n_head_kv * self.head_dim
+    }
+
+    /// Whether the model was made to embed texts, and not to answer.
+    pub fn is_embedding(&self) -> bool {
+        self.pooling.is_some() || self.architecture.norms_inputs()
     }
 
     fn check(&self) -> Result<()> {
@@ -271,6 +280,17 @@ impl Keys<'_> {
             }
         }
         Ok(1.0)
+    }
+
+    /// How the file makes one vector of a text. -1 and 0 say that it does not.
+    fn pooling(&self) -> Result<Option<Pooling>> {
+        let key = self.key("pooling_type");
+        let Some(value) = self.metadata.get(&key) else { return Ok(None) };
+        match value.integer() {
+            Some(-1 | 0) => Ok(None),
+            Some(number) if Pooling::numbered(number).is_some() => Ok(Pooling::numbered(number)),
+            _ => unsupported(format!("`{key}` is {value}, not mean (1), cls (2) or last (3)")),
+        }
     }
 
     /// Refuses unusual values of keys that llama.cpp ignores for the architectures here. A file

@@ -2,12 +2,14 @@
 
 mod architecture;
 mod config;
+mod pooling;
 mod role;
 mod rope;
 pub mod weights;
 
 pub use architecture::{ARCHITECTURES, Activation, Architecture, RopePairs};
 pub use config::Config;
+pub use pooling::Pooling;
 pub use role::{Kind, Role};
 pub use rope::{Angles, Rope, RopeScaling};
 pub use weights::Weight;

@@ -27,8 +27,16 @@ pub enum Role {
     AttnQNorm,
     /// The norm of each head's keys `[head_dim]`, before RoPE.
     AttnKNorm,
+    /// The norm of the queries' input `[n_embd]`, after the norm before attention.
+    AttnQNormIn,
+    /// The norm of the keys' input `[n_embd]`, after the norm before attention.
+    AttnKNormIn,
+    /// The norm of the values' input `[n_embd]`, after the norm before attention.
+    AttnVNormIn,
     /// The norm of the results of all heads `[n_head * head_dim]`.
     AttnSubNorm,
+    /// The same, as models name it that have a norm for each matrix.
+    AttnOutputNormIn,
     /// The product that brings the results of all heads back to the residual stream
     /// `[n_head * head_dim, n_embd]`.
     AttnOutput,
@@ -38,8 +46,14 @@ pub enum Role {
     FfnGate,
     /// Up `[n_embd, n_ff]`.
     FfnUp,
+    /// The norm of gate's input `[n_embd]`, after the norm before the feed-forward network.
+    FfnGateNormIn,
+    /// The norm of up's input `[n_embd]`, after the norm before the feed-forward network.
+    FfnUpNormIn,
     /// The norm before down `[n_ff]`.
     FfnSubNorm,
+    /// The same, as models name it that have a norm for each matrix.
+    FfnDownNormIn,
     /// Down `[n_ff, n_embd]`.
     FfnDown,
 }
@@ -84,12 +98,19 @@ impl Role {
             Self::AttnV => "attn_v",
             Self::AttnQNorm => "attn_q_norm",
             Self::AttnKNorm => "attn_k_norm",
+            Self::AttnQNormIn => "attn_q_norm_in",
+            Self::AttnKNormIn => "attn_k_norm_in",
+            Self::AttnVNormIn => "attn_v_norm_in",
             Self::AttnSubNorm => "attn_sub_norm",
+            Self::AttnOutputNormIn => "attn_output_norm_in",
             Self::AttnOutput => "attn_output",
             Self::FfnNorm => "ffn_norm",
             Self::FfnGate => "ffn_gate",
             Self::FfnUp => "ffn_up",
+            Self::FfnGateNormIn => "ffn_gate_norm_in",
+            Self::FfnUpNormIn => "ffn_up_norm_in",
             Self::FfnSubNorm => "ffn_sub_norm",
+            Self::FfnDownNormIn => "ffn_down_norm_in",
             Self::FfnDown => "ffn_down",
         }
     }

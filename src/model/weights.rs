@@ -23,12 +23,14 @@ impl Role {
             Self::OutputNorm | Self::AttnNorm | Self::FfnNorm => vec![n_embd],
             Self::RopeFreqs | Self::RopeFactorsShort | Self::RopeFactorsLong => vec![head_dim / 2],
             Self::AttnQNorm | Self::AttnKNorm => vec![head_dim],
-            Self::AttnSubNorm => vec![n_embd_q],
+            Self::AttnQNormIn | Self::AttnKNormIn | Self::AttnVNormIn => vec![n_embd],
+            Self::AttnSubNorm | Self::AttnOutputNormIn => vec![n_embd_q],
             Self::AttnQ => vec![n_embd, n_embd_q],
             Self::AttnK | Self::AttnV => vec![n_embd, n_embd_kv],
             Self::AttnOutput => vec![n_embd_q, n_embd],
             Self::FfnGate | Self::FfnUp => vec![n_embd, n_ff],
-            Self::FfnSubNorm => vec![n_ff],
+            Self::FfnGateNormIn | Self::FfnUpNormIn => vec![n_embd],
+            Self::FfnSubNorm | Self::FfnDownNormIn => vec![n_ff],
             Self::FfnDown => vec![n_ff, n_embd],
         };
         shape.into_iter().map(|n| n as u64).collect()

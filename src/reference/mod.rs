@@ -63,19 +63,24 @@ struct Weights {
 /// A block's tensors. Norms that the architecture does not have are `None`.
 #[derive(Default)]
 struct Block {
-    attn_norm: Vec<f32>,             // [n_embd]
-    attn_q: Matrix,                  // [n_head * head_dim][n_embd]
-    attn_k: Matrix,                  // [n_head_kv * head_dim][n_embd]
-    attn_v: Matrix,                  // [n_head_kv * head_dim][n_embd]
-    attn_q_norm: Option<Vec<f32>>,   // [head_dim]
-    attn_k_norm: Option<Vec<f32>>,   // [head_dim]
-    attn_sub_norm: Option<Vec<f32>>, // [n_head * head_dim]
-    attn_output: Matrix,             // [n_embd][n_head * head_dim]
-    ffn_norm: Vec<f32>,              // [n_embd]
-    ffn_gate: Matrix,                // [n_ff][n_embd]
-    ffn_up: Matrix,                  // [n_ff][n_embd]
-    ffn_sub_norm: Option<Vec<f32>>,  // [n_ff]
-    ffn_down: Matrix,                // [n_embd][n_ff]
+    attn_norm: Vec<f32>,                // [n_embd]
+    attn_q: Matrix,                     // [n_head * head_dim][n_embd]
+    attn_k: Matrix,                     // [n_head_kv * head_dim][n_embd]
+    attn_v: Matrix,                     // [n_head_kv * head_dim][n_embd]
+    attn_q_norm: Option<Vec<f32>>,      // [head_dim]
+    attn_k_norm: Option<Vec<f32>>,      // [head_dim]
+    attn_q_norm_in: Option<Vec<f32>>,   // [n_embd]
+    attn_k_norm_in: Option<Vec<f32>>,   // [n_embd]
+    attn_v_norm_in: Option<Vec<f32>>,   // [n_embd]
+    attn_sub_norm: Option<Vec<f32>>,    // [n_head * head_dim]
+    attn_output: Matrix,                // [n_embd][n_head * head_dim]
+    ffn_norm: Vec<f32>,                 // [n_embd]
+    ffn_gate: Matrix,                   // [n_ff][n_embd]
+    ffn_up: Matrix,                     // [n_ff][n_embd]
+    ffn_gate_norm_in: Option<Vec<f32>>, // [n_embd]
+    ffn_up_norm_in: Option<Vec<f32>>,   // [n_embd]
+    ffn_sub_norm: Option<Vec<f32>>,     // [n_ff]
+    ffn_down: Matrix,                   // [n_embd][n_ff]
 }
 
 enum Matrix {
@@ -166,7 +171,10 @@ impl Layers {
         for (n, (block, cache)) in self.weights.blocks.iter().zip(&mut self.cache).enumerate() {
             let is_last = |here: Site| n == last && here == site;
             let h = ops::rms_norm(&x, &block.attn_norm, eps);
-            let [q, k, v] = [&block.attn_q, &block.attn_k, &block.attn_v].map(|w| w.times(&h));
+            let of_h = |w: &Matrix, norm_in| w.times(&norm_if(h.clone(), norm_in));
+            let q = of_h(&block.attn_q, &block.attn_q_norm_in);
+            let k = of_h(&block.attn_k, &block.attn_k_norm_in);
+            let v = of_h(&block.attn_v, &block.attn_v_norm_in);
             let products = is_last(Site::Qkv).then(|| [&q[..], &k, &v].concat());
             let mut q = norm_if(q, &block.attn_q_norm);
             let mut k = norm_if(k, &block.attn_k_norm);
@@ -184,8 +192,9 @@ impl Layers {
             }
 
             let h = ops::rms_norm(&x, &block.ffn_norm, eps);
-            let gate = block.ffn_gate.times(&h);
-            let up = block.ffn_up.times(&h);
+            let of_h = |w: &Matrix, norm_in| w.times(&norm_if(h.clone(), norm_in));
+            let gate = of_h(&block.ffn_gate, &block.ffn_gate_norm_in);
+            let up = of_h(&block.ffn_up, &block.ffn_up_norm_in);
             let h = ops::gated(config.architecture.activation, &gate, &up);
             if is_last(Site::GateUp) {
                 return h;
@@ -351,9 +360,18 @@ impl Weights {
             Role::AttnNorm => block.attn_norm = weight.floats(bytes)?,
             Role::AttnQNorm => block.attn_q_norm = Some(weight.floats(bytes)?),
             Role::AttnKNorm => block.attn_k_norm = Some(weight.floats(bytes)?),
-            Role::AttnSubNorm => block.attn_sub_norm = Some(weight.floats(bytes)?),
+            Role::AttnQNormIn => block.attn_q_norm_in = Some(weight.floats(bytes)?),
+            Role::AttnKNormIn => block.attn_k_norm_in = Some(weight.floats(bytes)?),
+            Role::AttnVNormIn => block.attn_v_norm_in = Some(weight.floats(bytes)?),
+            Role::AttnSubNorm | Role::AttnOutputNormIn => {
+                block.attn_sub_norm = Some(weight.floats(bytes)?);
+            }
             Role::FfnNorm => block.ffn_norm = weight.floats(bytes)?,
-            Role::FfnSubNorm => block.ffn_sub_norm = Some(weight.floats(bytes)?),
+            Role::FfnGateNormIn => block.ffn_gate_norm_in = Some(weight.floats(bytes)?),
+            Role::FfnUpNormIn => block.ffn_up_norm_in = Some(weight.floats(bytes)?),
+            Role::FfnSubNorm | Role::FfnDownNormIn => {
+                block.ffn_sub_norm = Some(weight.floats(bytes)?);
+            }
             Role::AttnQ => matrix(&mut block.attn_q)?,
             Role::AttnK => matrix(&mut block.attn_k)?,
             Role::AttnV => matrix(&mut block.attn_v)?,

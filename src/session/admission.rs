@@ -150,6 +150,7 @@ impl Session {
 
     /// The tokens of a call's prompt, and how many tokens the call may generate.
     fn checked(&mut self, call: &Call<'_>) -> Result<(Vec<u32>, usize)> {
+        self.check_answers()?;
         call.options.check(self.info.vocab_size)?;
         call.prompt.check()?;
         let ids = match &call.prompt {

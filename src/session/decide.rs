@@ -113,6 +113,7 @@ impl Session {
     ) -> Result<Decisions> {
         let started = Instant::now();
         check(text, questions, options)?;
+        self.check_answers()?;
         let mut stats = DecisionStats::default();
         let prior = match options.normalize {
             Normalize::Prior => {

@@ -48,6 +48,13 @@ pub struct Info {
     pub notes: Vec<String>,
     /// The chat template: `file`, `builtin: NAME` or `given`; `None` if there is none.
     pub template: Option<String>,
+    /// Whether the model was made to embed texts. It then does not answer.
+    pub embeds: bool,
+    /// How a text's vector is made of its tokens': as the load's options say, or else the file; `None` if
+    /// neither says it.
+    pub pooling: Option<&'static str>,
+    /// Values of a text's vector.
+    pub dimensions: usize,
     /// The texts of the tokens that end an answer.
     pub stop_tokens: Vec<String>,
     /// Whether the template can switch reasoning on and off.

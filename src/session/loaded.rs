@@ -17,6 +17,7 @@ use super::pace::Pace;
 use crate::chat::{self, Message, Template, Tools};
 use crate::compute::{Choosing, Compute, EngineOptions, Opening, Profile, Progress, Traits};
 use crate::error::{Error, Result};
+use crate::model::Pooling;
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
@@ -27,6 +28,8 @@ pub struct Session {
     pub(super) engine: Box<dyn Compute>,
     pub(super) traits: Traits,
     pub(super) info: Info,
+    /// How texts are embedded if a call does not say it.
+    pub(super) pooling: Option<Pooling>,
     pub(super) caches: Caches,
     pub(super) pace: Pace,
     pub(super) chunks: Chunks,
@@ -95,6 +98,7 @@ impl Session {
             }
             hasher.finish()
         };
+        let pooling = options.pooling.or(config.pooling);
         let info = Info {
             name: config.name.clone(),
             architecture: config.architecture.name.into(),
@@ -118,6 +122,9 @@ impl Session {
                 .chain(config.rope.note(n_ctx))
                 .collect(),
             template: template.as_ref().map(|template| template.name().into()),
+            embeds: config.is_embedding(),
+            pooling: pooling.map(Pooling::name),
+            dimensions: config.n_embd,
             stop_tokens,
             thinking: template.as_ref().is_some_and(Template::has_thinking),
         };
@@ -131,6 +138,7 @@ impl Session {
             traits,
             engine,
             info,
+            pooling,
             asked: None,
             prior: None,
             file,

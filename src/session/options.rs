@@ -2,6 +2,7 @@
 
 use crate::chat::TemplateChoice;
 use crate::compute::EngineOptions;
+use crate::model::Pooling;
 use crate::tokenizer::Rules;
 
 /// How to load a model.
@@ -13,6 +14,8 @@ pub struct LoadOptions {
     pub tokenizer: Rules,
     /// The chat template.
     pub template: TemplateChoice,
+    /// How a text's vector is made of its tokens', instead of as the file says.
+    pub pooling: Option<Pooling>,
     /// Whether to refuse a model instead of replacing anything that its file names: by other
     /// tokenizer rules, by a built-in template that was not asked for, or by a context shorter than
     /// the model's. [`GpuOptions::strict`](crate::gpu::GpuOptions::strict) says the same of the

@@ -24,9 +24,18 @@ impl Session {
         self.engine.prefill_and_read(&ids[pos..], pos, begin).take().await
     }
 
+    /// Refuses a model whose hidden states are no answers.
+    pub(super) fn check_answers(&self) -> Result<()> {
+        match self.engine.config().is_embedding() {
+            true => Err(Error::EmbeddingModel { name: self.info.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
     /// Refuses a prompt that cannot be computed.
     pub(super) fn check_prompt(&self, ids: &[u32]) -> Result<()> {
         self.engine.check()?;
+        self.check_answers()?;
         let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
         if ids.is_empty() {
             return bad("is empty".into());

@@ -43,6 +43,7 @@ pub struct Tokenizer {
     bos: Option<u32>,
     eos: Option<u32>,
     add_bos: bool,
+    add_eos: bool,
     stop: Vec<u32>,
     n_vocab: usize,
     notes: Vec<String>,
@@ -156,6 +157,7 @@ impl Tokenizer {
             bos,
             eos,
             add_bos: metadata.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(add_bos),
+            add_eos: metadata.boolean("tokenizer.ggml.add_eos_token")?.unwrap_or(false),
             stop,
             n_vocab: n_tokens,
             notes,
@@ -287,6 +289,11 @@ impl Tokenizer {
     /// Whether raw text should begin with [`bos`](Self::bos).
     pub fn add_bos(&self) -> bool {
         self.add_bos
+    }
+
+    /// Whether a text to be embedded ends with `eos`.
+    pub fn add_eos(&self) -> bool {
+        self.add_eos
     }
 
     /// Whether a generation ends at this token.

@@ -19,6 +19,7 @@ use super::abort::{aborted, or_abort};
 use super::backend::with_events;
 use super::blob::{BlobSource, Gathering};
 use super::decide::{self, Asked};
+use super::embed;
 use super::error::bad_option;
 use super::fields::{Fields, boolean, integer};
 use super::grammar::{self, Grammar};
@@ -295,6 +296,31 @@ impl WasmModel {
         .await?;
         model.holder.check()?;
         decide::result(&found)
+    }
+
+    /// The vectors of texts. `on_progress` is called with the number of texts that are done. If `signal`
+    /// aborts, fails with its reason.
+    #[wasm_bindgen(unchecked_return_type = "Embedded")]
+    pub async fn embed(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "readonly (string | Uint32Array)[]")] texts: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "EmbedOptions")] options: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "(done: number) => void")] on_progress: Function,
+        signal: Option<AbortSignal>,
+    ) -> Result<JsValue, JsValue> {
+        let model = self.model()?;
+        let (texts, options) = (embed::texts(&texts)?, embed::options(options)?);
+        // The caller's function catches what it throws.
+        let mut progress = |done: usize| {
+            let _ = on_progress.call1(&JsValue::NULL, &(done as u32).into());
+        };
+        let found = or_abort(signal.as_ref(), async {
+            let mut lease = model.holder.lease().await?;
+            with_events(lease.session()?.embed(&texts, &options, &mut progress)).await
+        })
+        .await?;
+        model.holder.check()?;
+        embed::result(&found)
     }
 
     /// The conversation of `messages` with its keys and values from the KV cache, and `note`, as

@@ -11,6 +11,7 @@ use super::fields::Fields;
 use super::tools::Calling;
 use crate::compute::{Choosing, EngineOptions, KvType};
 use crate::error::Result;
+use crate::model::Pooling;
 use crate::sampling::{LogitBias, MAX_BIAS, MAX_LOGPROBS, Sampling};
 use crate::session::{self, LmHead};
 use crate::tokenizer::Rules;
@@ -41,6 +42,10 @@ pub(super) enum CacheMode {
     /// From the network. The download is not stored.
     Off,
 }
+
+/// The names of poolings.
+pub(super) const POOLINGS: [(&str, Pooling); 3] =
+    [("mean", Pooling::Mean), ("cls", Pooling::Cls), ("last", Pooling::Last)];
 
 /// The options of `BitNet.load` that the crate handles.
 pub(super) struct LoadOptions {
@@ -100,6 +105,7 @@ impl LoadOptions {
                     .string("template")?
                     .and_then(|text| text.parse().ok())
                     .unwrap_or_default(),
+                pooling: fields.one_of("pooling", &POOLINGS)?,
                 strict,
             },
         };

@@ -13,6 +13,14 @@ type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat' | '
 }
 type CountOptions = Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'>
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
+type EmbedOptions = Omit<api.EmbedOptions, 'signal' | 'onProgress'>
+
+/** The vectors of texts, one after the other, their tokens, and how many texts were cut. */
+export interface Embedded {
+  values: Float32Array
+  tokens: number
+  cut: number
+}
 
 /** A part of a call of a tool, with some of its arguments as its text. */
 export interface CallPart {

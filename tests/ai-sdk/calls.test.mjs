@@ -353,9 +353,8 @@ test('a provider gives models of its own, by any of the SDK\'s ways', async () =
   assert.equal(provider.chat(new File([], 'm.gguf')).modelId, 'm.gguf')
   assert.equal(provider(new Uint8Array(3)).modelId, 'tritloom')
   assert.equal(provider(modelOf([])).isModelInitialized, true)
-  for (const kind of ['embeddingModel', 'imageModel']) {
-    assert.throws(() => provider[kind]('m'), error => NoSuchModelError.isInstance(error) && error.modelType === kind)
-  }
+  assert.equal(registry.embeddingModel('tritloom:https://a.example/m.gguf').modelId, 'https://a.example/m.gguf')
+  assert.throws(() => provider.imageModel('m'), error => NoSuchModelError.isInstance(error) && error.modelType === 'imageModel')
   for (const settings of [3, null, [], { signal: 3 }, { onProgress: 3 }]) assert.throws(() => provider('m', settings), { code: 'bad-option' })
   for (const source of [undefined, null, 3]) assert.throws(() => provider(source), { code: 'bad-option', message: /source/ })
   assert.throws(() => createTritloom(3), { code: 'bad-option' })

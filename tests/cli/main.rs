@@ -6,6 +6,7 @@ mod support;
 
 mod bench;
 mod decide;
+mod embed;
 mod generate;
 mod inspect;
 mod perplexity;

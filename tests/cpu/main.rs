@@ -3,9 +3,12 @@
 
 #[path = "../support/setup.rs"]
 mod setup;
+#[path = "../support/embeddings.rs"]
+mod embeddings;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod embed;
 mod families;
 mod goldens;
 mod sessions;

@@ -22,6 +22,7 @@ mod best_of_each;
 mod descriptors;
 mod embed;
 mod fused_products;
+mod gate_rows;
 mod gemm_lm_head;
 mod gemv_lm_head;
 mod greedy_lm_head;

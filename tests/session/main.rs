@@ -5,6 +5,8 @@
 
 #[path = "../support/setup.rs"]
 mod setup;
+#[path = "../support/embeddings.rs"]
+mod embeddings;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/valid.rs"]
@@ -22,6 +24,7 @@ mod constraint;
 mod conversation;
 mod converted;
 mod decide;
+mod embed;
 mod families;
 mod format;
 mod formats;

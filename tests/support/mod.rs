@@ -278,8 +278,13 @@ impl File {
 
     /// A valid file of `tests/data/models`.
     pub fn family(model: &str) -> Self {
-        let bytes = fs::read(path(&format!("tests/data/models/{model}.gguf"))).expect(model);
-        let gguf = read(&bytes).expect(model);
+        Self::of(&format!("tests/data/models/{model}.gguf"))
+    }
+
+    /// A valid file.
+    pub fn of(file: &str) -> Self {
+        let bytes = fs::read(path(file)).expect(file);
+        let gguf = read(&bytes).expect(file);
         let tensor = |tensor: &TensorInfo| Tensor {
             name: tensor.name.clone(),
             ne: tensor.ne.clone(),

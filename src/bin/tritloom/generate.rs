@@ -271,6 +271,7 @@ fn run(
         },
         tokenizer: args.tokenizer.into(),
         template: args.template(),
+        pooling: None,
         strict: args.strict,
     };
     block_on(async {

@@ -5,6 +5,7 @@ mod bench;
 mod calls;
 mod convert;
 mod decide;
+mod embed;
 mod generate;
 mod inspect;
 mod options;
@@ -42,6 +43,8 @@ enum Command {
     Bench(bench::Bench),
     /// Decide a question about a text: the probability of each option
     Decide(decide::Decide),
+    /// Print the vectors of texts, each as a line of JSON
+    Embed(embed::Embed),
     /// Measure how well a model predicts a text
     Perplexity(perplexity::Measure),
     /// Write a model of a well-known shape with random weights, for timing
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect { file }) => inspect::inspect(file),
         Some(Command::Bench(args)) => bench::bench(args),
         Some(Command::Decide(args)) => decide::decide(args),
+        Some(Command::Embed(args)) => embed::embed(args),
         Some(Command::Perplexity(args)) => perplexity::measure(args),
         Some(Command::Random(args)) => random::random(args),
         Some(Command::Convert(args)) => convert::convert(args),

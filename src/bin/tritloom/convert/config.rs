@@ -73,6 +73,17 @@ const CLASSES: &[Class] = &[
         harmless: &["sliding_window", "max_window_layers"],
         ..LLAMA
     },
+    // The same without an LM head, as embedding models are.
+    Class {
+        name: "Qwen3Model",
+        architectures: &[("silu", "qwen3")],
+        old: false,
+        plain_heads: false,
+        tied: Some(true),
+        ropes: &["default", "linear", "yarn"],
+        harmless: &["sliding_window", "max_window_layers"],
+        ..LLAMA
+    },
     Class {
         name: "MiniCPMForCausalLM",
         architectures: &[("silu", "minicpm")],
@@ -137,7 +148,9 @@ pub(super) struct Description {
 ///
 /// Errors: `unsupported-model`, which names the key. The key is missing or unknown, or its value
 /// would make the model compute something else.
-pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Description> {
+///
+/// `normed` says that the checkpoint has norms of inputs. Such a model rounds its weights in each pass.
+pub(super) fn model(map: Map<String, Json>, name: &str, normed: bool) -> Result<Description> {
     let config = Object::new("config.json", map);
     let class = class(&config)?;
     let act = config.require("hidden_act", Object::text)?;
@@ -146,6 +159,10 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Description> {
     };
     let architecture = Architecture::named(gguf)
         .ok_or_else(|| Error::Internal(format!("no architecture `{gguf}`")))?;
+    let architecture = match normed {
+        true => architecture.with_normed_inputs().unwrap_or(architecture),
+        false => architecture,
+    };
     let tied = match (config.boolean("tie_word_embeddings")?, class.tied) {
         (Some(tied), _) | (None, Some(tied)) => tied,
         (None, None) => return unsupported("config.json has no `tie_word_embeddings`".into()),
@@ -201,7 +218,8 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Description> {
         sizes.float("logit_scale", width as f64 / number("dim_model_base")?);
     }
     let tensors = rope(&config, class, &mut sizes, n_ctx, head_dim)?;
-    let storage = storage(&config, class)?;
+    let mut storage = storage(&config, class)?;
+    storage.masters |= architecture.norms_inputs();
     for (key, usual) in [
         ("attention_bias", json!(false)),
         ("mlp_bias", json!(false)),

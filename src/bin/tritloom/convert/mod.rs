@@ -9,6 +9,7 @@ mod config;
 mod matrix;
 mod names;
 mod object;
+mod pooling;
 mod pre_tokenizer;
 mod safetensors;
 mod tokenizer;
@@ -23,7 +24,7 @@ use half::f16;
 use serde_json::{Map, Value as Json};
 
 use tritloom::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
-use tritloom::model::{Config, Role, RopePairs, weights};
+use tritloom::model::{Config, Pooling, Role, RopePairs, weights};
 use tritloom::native::block_on;
 use tritloom::source::{Reader, Source};
 use tritloom::ternary::TAIL;
@@ -50,6 +51,9 @@ pub(crate) struct Convert {
     /// the folder, but f16 for bf16]
     #[arg(long, value_enum)]
     embedding: Option<Embedding>,
+    /// How a vector is made of those of a text's tokens: mean, cls or last [default: as the folder says]
+    #[arg(long, value_parser = crate::embed::pooling)]
+    pooling: Option<Pooling>,
     /// Overwrite the output if it exists
     #[arg(long)]
     force: bool,
@@ -120,19 +124,31 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     let map: Map<String, Json> = checkpoint::json(folder, "config.json")?;
     let name = folder.canonicalize().ok();
     let name = name.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
-    let mut model = config::model(map.clone(), &name.unwrap_or_default())?;
+    let checkpoint = Checkpoint::open(folder)?;
+    let normed = checkpoint.tensors().any(|tensor| names::is_norm_of_input(&tensor.name));
+    let mut model = config::model(map.clone(), &name.unwrap_or_default(), normed)?;
+    let embeds = model.architecture.norms_inputs();
     let ternary = args.ty.unwrap_or(match model.storage.rounds_activations() {
         true => Ternary::I2S,
         false => Ternary::Q2_0,
     });
-    let checkpoint = Checkpoint::open(folder)?;
     let plans = plans(&checkpoint, &model, ternary, args.embedding)?;
     // The numbers of these file types, as other writers of such files use them.
     let file_type = if ternary == Ternary::I2S { 40 } else { 41 };
     let general = |name: &str, value| (format!("general.{name}"), Value::U32(value));
     let mut metadata = std::mem::take(&mut model.metadata);
     metadata.extend([general("file_type", file_type), general("quantization_version", 2)]);
-    let (tokens, notes) = tokenizer::metadata(folder, &map, model.n_vocab)?;
+    let mut notes = Vec::new();
+    if let Some(pooling) = args.pooling.or(pooling::of(folder)?) {
+        let key = format!("{}.pooling_type", model.architecture.name);
+        metadata.push((key, Value::U32(pooling.number())));
+    } else if embeds {
+        notes.push(
+            "the folder does not say how to pool; `--pooling` does, or each call of `embed`".into(),
+        );
+    }
+    let (tokens, note) = tokenizer::metadata(folder, &map, model.n_vocab, embeds)?;
+    notes.extend(note);
     metadata.extend(tokens);
     let header = Header {
         version: 3,

@@ -13,12 +13,9 @@ pub(super) enum Meaning {
     Derived,
 }
 
-/// The names of tensors that a model has only once, without `.weight`.
-const ONCE: &[(&str, Role)] = &[
-    ("model.embed_tokens", Role::TokenEmbd),
-    ("model.norm", Role::OutputNorm),
-    ("lm_head", Role::Output),
-];
+/// The names of tensors that a model has only once, without `model.` and `.weight`.
+const ONCE: &[(&str, Role)] =
+    &[("embed_tokens", Role::TokenEmbd), ("norm", Role::OutputNorm), ("lm_head", Role::Output)];
 
 /// The names of tensors of a block, without `model.layers.N.` and `.weight`.
 const BLOCK: &[(&str, Role)] = &[
@@ -28,6 +25,10 @@ const BLOCK: &[(&str, Role)] = &[
     ("self_attn.v_proj", Role::AttnV),
     ("self_attn.q_norm", Role::AttnQNorm),
     ("self_attn.k_norm", Role::AttnKNorm),
+    ("self_attn.q_proj.norm", Role::AttnQNormIn),
+    ("self_attn.k_proj.norm", Role::AttnKNormIn),
+    ("self_attn.v_proj.norm", Role::AttnVNormIn),
+    ("self_attn.o_proj.norm", Role::AttnOutputNormIn),
     ("self_attn.attn_sub_norm", Role::AttnSubNorm),
     // 1bitLLM's name.
     ("self_attn.inner_attn_ln", Role::AttnSubNorm),
@@ -35,6 +36,9 @@ const BLOCK: &[(&str, Role)] = &[
     ("post_attention_layernorm", Role::FfnNorm),
     ("mlp.gate_proj", Role::FfnGate),
     ("mlp.up_proj", Role::FfnUp),
+    ("mlp.gate_proj.norm", Role::FfnGateNormIn),
+    ("mlp.up_proj.norm", Role::FfnUpNormIn),
+    ("mlp.down_proj.norm", Role::FfnDownNormIn),
     ("mlp.ffn_sub_norm", Role::FfnSubNorm),
     // 1bitLLM's name.
     ("mlp.ffn_layernorm", Role::FfnSubNorm),
@@ -42,12 +46,31 @@ const BLOCK: &[(&str, Role)] = &[
 ];
 
 /// Norms that only some architectures have.
-const SOME: &[Role] = &[Role::AttnQNorm, Role::AttnKNorm, Role::AttnSubNorm, Role::FfnSubNorm];
+const SOME: &[Role] = &[
+    Role::AttnQNorm,
+    Role::AttnKNorm,
+    Role::AttnQNormIn,
+    Role::AttnKNormIn,
+    Role::AttnVNormIn,
+    Role::AttnSubNorm,
+    Role::AttnOutputNormIn,
+    Role::FfnGateNormIn,
+    Role::FfnUpNormIn,
+    Role::FfnSubNorm,
+    Role::FfnDownNormIn,
+];
+
+/// Whether this is a norm of the input of one matrix, which only BitNet's embedding models have.
+pub(super) fn is_norm_of_input(name: &str) -> bool {
+    name.ends_with(".q_proj.norm.weight")
+}
 
 /// The meaning of the tensor `name` in a model of this architecture; `None` if it has no such
 /// tensor.
 pub(super) fn meaning(name: &str, architecture: &Architecture) -> Option<Meaning> {
-    let (table, rest, block) = match name.strip_prefix("model.layers.") {
+    // A model without an LM head may leave out the first word.
+    let name = name.strip_prefix("model.").unwrap_or(name);
+    let (table, rest, block) = match name.strip_prefix("layers.") {
         None => (ONCE, name, 0),
         Some(rest) => {
             let (number, rest) = rest.split_once('.')?;
@@ -86,7 +109,11 @@ pub(super) fn hugging_face(name: &str) -> Option<String> {
     };
     let name = name.strip_suffix(".weight")?;
     match name.strip_prefix("blk.") {
-        None => Some(format!("{}.weight", find(ONCE, name)?)),
+        None => {
+            let once = find(ONCE, name)?;
+            let model = if once == "lm_head" { "" } else { "model." };
+            Some(format!("{model}{once}.weight"))
+        }
         Some(rest) => {
             let (block, name) = rest.split_once('.')?;
             Some(format!("model.layers.{block}.{}.weight", find(BLOCK, name)?))

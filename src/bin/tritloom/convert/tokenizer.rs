@@ -83,14 +83,19 @@ struct Tokens {
     types: Vec<i32>,
 }
 
+/// The token that ends each text of Qwen's and BitNet's embedding models. Their files also name the token that
+/// ends an answer.
+const END_OF_TEXT: &str = "<|endoftext|>";
+
 /// The tokenizer's metadata, for an embedding of `n_vocab` rows, and notes for the user. `config`
-/// is config.json.
+/// is config.json. `embeds` says that the model embeds texts: each ends with a token.
 ///
 /// Errors: `io`, and `unsupported-model` for rules that no tokenizer of a GGUF file has.
 pub(super) fn metadata(
     folder: &Path,
     config: &Map<String, Json>,
     n_vocab: u64,
+    embeds: bool,
 ) -> Result<(Metadata, Option<String>)> {
     let file: File = json(folder, "tokenizer.json")?;
     let options: Map<String, Json> =
@@ -133,8 +138,12 @@ pub(super) fn metadata(
     for list in [config, &generation] {
         ends.extend(ids(list, "eos_token_id")?);
     }
+    if let Some(end) = tokens.id(END_OF_TEXT).filter(|_| embeds) {
+        ends = vec![end];
+    }
     let mut seen = HashSet::new();
     ends.retain(|id| seen.insert(*id));
+    let end = ends.first().copied().filter(|_| embeds);
     if ends.len() > 3 {
         return unsupported(format!("the model ends texts at {} tokens, GGUF has 3", ends.len()));
     }
@@ -151,7 +160,10 @@ pub(super) fn metadata(
         }
         set(&format!("ggml.{name}_token_id"), Value::U32(id));
     }
-    set("ggml.add_bos_token", Value::Bool(adds_bos(&file, &options, bos, &tokens)?));
+    set("ggml.add_bos_token", Value::Bool(adds_bos(&file, &options, [bos, end], &tokens)?));
+    if embeds {
+        set("ggml.add_eos_token", Value::Bool(true));
+    }
     if let Some(template) = template(folder, &options)? {
         set("chat_template", Value::String(template.into()));
     }
@@ -371,19 +383,20 @@ fn ids(config: &Map<String, Json>, key: &str) -> Result<Vec<u32>> {
 
 /// Whether a text begins with the beginning-of-text token.
 ///
-/// `add_bos_token` says so. Without it, the post-processor's template does.
+/// `add_bos_token` says so. Without it, the post-processor's template does. If there is an `end`, texts end with
+/// that token.
 fn adds_bos(
     file: &File,
     options: &Map<String, Json>,
-    bos: Option<u32>,
+    [bos, end]: [Option<u32>; 2],
     tokens: &Tokens,
 ) -> Result<bool> {
     let option = |key: &str| options.get(key).and_then(Json::as_bool);
-    if option("add_eos_token") == Some(true) {
+    if option("add_eos_token") == Some(true) && end.is_none() {
         return unsupported("`add_eos_token` in tokenizer_config.json is true".into());
     }
     let template_adds = match &file.post_processor {
-        Some(processor) => template_adds_bos(processor, bos, tokens)?,
+        Some(processor) => template_adds_bos(processor, [bos, end], tokens)?,
         None => false,
     };
     Ok(option("add_bos_token").unwrap_or(template_adds))
@@ -392,7 +405,11 @@ fn adds_bos(
 /// Whether the post-processor puts the beginning-of-text token before a text.
 ///
 /// Errors: a post-processor that adds anything else.
-fn template_adds_bos(processor: &Json, bos: Option<u32>, tokens: &Tokens) -> Result<bool> {
+fn template_adds_bos(
+    processor: &Json,
+    [bos, end]: [Option<u32>; 2],
+    tokens: &Tokens,
+) -> Result<bool> {
     let mut adds = false;
     let steps = match processor["type"].as_str() {
         Some("Sequence") => processor["processors"].as_array().into_iter().flatten().collect(),
@@ -407,6 +424,7 @@ fn template_adds_bos(processor: &Json, bos: Option<u32>, tokens: &Tokens) -> Res
                     parts.map(|part| part["SpecialToken"]["id"].as_str()).collect();
                 adds = match special[..] {
                     [None] => false,
+                    [None, Some(text)] if end.is_some() && tokens.id(text) == end => false,
                     [Some(text), None] if bos.is_some() && tokens.id(text) == bos => true,
                     _ => {
                         let parts = short(&step["single"].to_string());

@@ -267,6 +267,7 @@ impl Sizes {
             embedding_scale: scale(EMBEDDING_SCALE),
             residual_scale: scale(DEPTH_SCALE / (self.n_layer as f32).sqrt()),
             logit_scale: scale(self.n_embd as f32 / BASE_WIDTH),
+            pooling: None,
         })
     }
 
