@@ -2,6 +2,7 @@ export { DecisionModel } from './built-in-ai/decision-model.js'
 export { QuotaExceededError } from './built-in-ai/errors.js'
 export { LanguageModel } from './built-in-ai/language-model.js'
 export { CreateMonitor } from './built-in-ai/monitor.js'
+export { SemanticEmbedder } from './built-in-ai/semantic-embedder.js'
 export { configure } from './built-in-ai/shared-model.js'
 export { Summarizer } from './built-in-ai/summarizer.js'
 export { LanguageModelToolCall, LanguageModelToolError, LanguageModelToolSuccess } from './built-in-ai/tool-values.js'
@@ -10,6 +11,9 @@ export type {
 } from './built-in-ai/decision-model.js'
 export type { QuotaExceeded, QuotaExceededClass } from './built-in-ai/errors.js'
 export type { CreateMonitorCallback } from './built-in-ai/monitor.js'
+export type {
+  SemanticEmbedderEmbedOptions, SemanticEmbedderResult, SemanticEmbedderTaskType
+} from './built-in-ai/semantic-embedder.js'
 export type { Download, Settings } from './built-in-ai/settings.js'
 export type { Availability } from './built-in-ai/shared-model.js'
 export type {

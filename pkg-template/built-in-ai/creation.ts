@@ -21,6 +21,8 @@ export interface Wanted {
   isSupported: boolean
   /** The languages that the model has to know. */
   languages: readonly string[]
+  /** Whether it is to embed texts. */
+  embeds?: true
 }
 
 /** A session's model, and what it shares with others. */
@@ -31,7 +33,7 @@ export interface Held {
 
 /** The answer of `availability()`. */
 export async function availabilityOf(wanted: Wanted): Promise<Availability> {
-  const shared = sharedModel()
+  const shared = sharedModel(wanted.embeds)
   try {
     const found = shared.settings.prefer === 'browser'
       ? await browsers(wanted.name, wanted.ours, wanted.options)
@@ -54,7 +56,7 @@ export async function created<T>(
   const signal = signalOf(given.signal)
   const monitor = callbackOf<CreateMonitorCallback>(given.monitor, 'monitor')
   signal?.throwIfAborted()
-  const shared = sharedModel()
+  const shared = sharedModel(wanted.embeds)
   if (shared.settings.prefer === 'browser') {
     const found = await browsers(wanted.name, wanted.ours, wanted.options)
     if (found) return found.native.create(wanted.options) as Promise<T>

@@ -3,6 +3,7 @@ import { DecisionModel } from './decision-model.js'
 import { QuotaExceededError } from './errors.js'
 import { LanguageModel } from './language-model.js'
 import { CreateMonitor } from './monitor.js'
+import { SemanticEmbedder } from './semantic-embedder.js'
 import { configure } from './shared-model.js'
 import { Summarizer } from './summarizer.js'
 import { LanguageModelToolCall, LanguageModelToolError, LanguageModelToolSuccess } from './tool-values.js'
@@ -15,6 +16,7 @@ const INTERFACES: object[] = [
   { LanguageModel, LanguageModelToolCall, LanguageModelToolError, LanguageModelToolSuccess },
   { Summarizer },
   { DecisionModel },
+  { SemanticEmbedder },
   { CreateMonitor },
   { QuotaExceededError }
 ]

@@ -24,6 +24,11 @@ export interface Settings {
   /** Options of `BitNet.load` for the model at `url`. Default: none. */
   load?: Omit<LoadOptions, 'signal' | 'onProgress'>
   /**
+   * The model of `SemanticEmbedder`, if it is another one: a model embeds or answers. Its settings are as those above;
+   * the others below hold for both. Default: the one above, which then needs a pooling in its file or in `load`.
+   */
+  embedder?: Pick<Settings, 'url' | 'model' | 'load'>
+  /**
    * Whether the model at `url` may be downloaded, where it is not stored yet.
    *
    * - Default: once the visitor has clicked or pressed a key in the page, as the drafts have it.
@@ -53,12 +58,13 @@ export interface Settings {
 }
 
 const NAMES = Object.keys({
-  url: 0, model: 0, load: 0, mayDownload: 0, prefer: 0, languages: 0, answers: 0
+  url: 0, model: 0, load: 0, embedder: 0, mayDownload: 0, prefer: 0, languages: 0, answers: 0
 } satisfies Record<keyof Settings, 0>)
 
 /** Settings that were checked. */
-export interface Checked extends Omit<Settings, 'url' | 'languages'> {
+export interface Checked extends Omit<Settings, 'url' | 'languages' | 'embedder'> {
   url?: string
+  embedder?: Checked
   /** Each language without script and region. */
   languages?: readonly string[]
 }
@@ -66,7 +72,7 @@ export interface Checked extends Omit<Settings, 'url' | 'languages'> {
 /** Throws `bad-option`. The options in `load` and `answers` are checked where they are used. */
 export function checked(given: Settings): Checked {
   checkOptions(given, NAMES)
-  const { url, model, load, mayDownload, prefer, languages, answers } = given
+  const { url, model, load, embedder, mayDownload, prefer, languages, answers } = given
   if (url !== undefined && model !== undefined) throw badOption('model', 'not together with `url`')
   if (model !== undefined && typeof (model as Partial<BitNet> | null)?.generate !== 'function') {
     throw badOption('model', 'must be a model')
@@ -75,8 +81,10 @@ export function checked(given: Settings): Checked {
   if (answers !== undefined) checkOptions(answers)
   if (mayDownload !== undefined && typeof mayDownload !== 'function') checkBoolean('mayDownload', mayDownload)
   if (prefer !== undefined) checkChoice('prefer', prefer, ['tritloom', 'browser'])
+  if (embedder !== undefined) checkOptions(embedder, ['url', 'model', 'load'])
   return {
     ...given,
+    embedder: embedder === undefined ? embedder : checked(embedder),
     url: url === undefined ? url : absolute('url', url).href,
     languages: languages === undefined ? languages : primaries(languages)
   }

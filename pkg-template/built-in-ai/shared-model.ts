@@ -133,10 +133,17 @@ export class SharedModel {
   }
 }
 
-let shared = new SharedModel({})
+/** The models of the present settings: the one that answers, and the one that embeds, which may be the same. */
+let shared = of({})
 
-/** The model of the present settings. */
-export const sharedModel = (): SharedModel => shared
+/** The model of the present settings. `embeds` says that it is to embed texts. */
+export const sharedModel = (embeds = false): SharedModel => embeds ? shared.embeds : shared.answers
+
+function of({ embedder, ...settings }: Checked) {
+  const answers = new SharedModel(settings)
+  const { url, model, load, ...others } = settings
+  return { answers, embeds: embedder ? new SharedModel({ ...others, ...embedder }) : answers }
+}
 
 /**
  * Sets the model and how it is had, for sessions that are created from now on. Those that exist keep the model
@@ -145,7 +152,7 @@ export const sharedModel = (): SharedModel => shared
  * Throws a `BitNetError` with `bad-option` for wrong settings.
  */
 export function configure(settings: Settings): void {
-  const next = new SharedModel(checked(settings))
-  shared.replace()
+  const next = of(checked(settings))
+  for (const model of new Set([shared.answers, shared.embeds])) model.replace()
   shared = next
 }

@@ -16,7 +16,7 @@ export const ENTRY_BUDGET = 11_000
  * The worker has wasm-bindgen's script with it, and no chunks: bundlers do not split workers. The browsers' interfaces
  * check all arguments at once, as browsers do, so that nothing of that can be imported later.
  */
-const ENTRY_BUDGETS = { './worker': 24_000, './built-in-ai': 13_000, './built-in-ai/polyfill': 13_000 }
+const ENTRY_BUDGETS = { './worker': 24_000, './built-in-ai': 14_000, './built-in-ai/polyfill': 14_000 }
 
 const kilobytes = (bytes, digits = 0) => `${(bytes / 1000).toFixed(digits)} kB`
 const gzipped = bytes => gzipSync(bytes, { level: 9 }).length

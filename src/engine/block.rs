@@ -38,9 +38,6 @@ impl Width {
 enum From<'a> {
     /// The norm of the residual stream.
     Stream(&'a Norm),
-    /// The norm of the residual stream, normed again for each of the matrices that the stack has: each has
-    /// as many rows as it says.
-    Each(&'a Norm, Vec<(usize, &'a Norm)>),
     /// The outputs of attention, normed if there is a norm.
     Attention(Option<&'a Norm>),
     /// The gated activation, normed if there is a norm.
@@ -62,6 +59,9 @@ enum To<'a> {
 struct Row<'a> {
     site: Site,
     from: From<'a>,
+    /// If the matrices of a stack do not share their input: the rows of each, and the norm that makes its
+    /// input of the one above.
+    each: Vec<(usize, &'a Norm)>,
     matrix: &'a Matrix,
     to: To<'a>,
 }
@@ -138,8 +138,8 @@ impl<'a> Blocks<'a> {
     pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
         let (block, cache) = (&self.weights.blocks[n], &self.state.cache.blocks[n]);
         for row in self.table(block, next) {
-            match &row.from {
-                From::Each(norm, parts) => self.products(p, &row, norm, parts, cache),
+            match (&row.from, row.each.is_empty()) {
+                (From::Stream(norm), false) => self.products(p, &row, norm, cache),
                 _ => self.product(p, &row, cache),
             }
             if row.site == last {
@@ -155,39 +155,33 @@ impl<'a> Blocks<'a> {
     fn table<'b>(&self, block: &'b Block, next: Option<&'b Norm>) -> [Row<'b>; 4] {
         let activation = self.config.architecture.activation;
         let (n_q, n_kv) = (self.config.n_embd_q(), self.config.n_embd_kv());
-        let qkv = match &block.attn_norms_in {
-            None => From::Stream(&block.attn_norm),
-            Some([q, k, v]) => From::Each(&block.attn_norm, vec![(n_q, q), (n_kv, k), (n_kv, v)]),
-        };
-        let gate_up = match &block.ffn_norms_in {
-            None => From::Stream(&block.ffn_norm),
-            Some(norms) => From::Each(
-                &block.ffn_norm,
-                norms.iter().map(|norm| (self.config.n_ff, norm)).collect(),
-            ),
-        };
+        let each = |norms: &'b [Norm], rows: &[usize]| rows.iter().copied().zip(norms).collect();
         [
             Row {
                 site: Site::Qkv,
-                from: qkv,
+                from: From::Stream(&block.attn_norm),
+                each: each(&block.attn_norms_in, &[n_q, n_kv, n_kv]),
                 matrix: &block.attn_qkv,
                 to: To::Heads(block.head_norms.as_ref()),
             },
             Row {
                 site: Site::Output,
                 from: From::Attention(block.attn_sub_norm.as_ref()),
+                each: Vec::new(),
                 matrix: &block.attn_output,
                 to: To::Stream(Some(&block.ffn_norm)),
             },
             Row {
                 site: Site::GateUp,
-                from: gate_up,
+                from: From::Stream(&block.ffn_norm),
+                each: each(&block.ffn_norms_in, &[self.config.n_ff; 2]),
                 matrix: &block.ffn_gate_up,
                 to: To::Gate(activation),
             },
             Row {
                 site: Site::Down,
                 from: From::Gate(block.ffn_sub_norm.as_ref()),
+                each: Vec::new(),
                 matrix: &block.ffn_down,
                 to: To::Stream(next),
             },
@@ -221,15 +215,8 @@ impl<'a> Blocks<'a> {
         self.rotate(p, &row.to, cache);
     }
 
-    /// The products of matrices that do not share their input.
-    fn products(
-        &self,
-        p: &mut Recorder,
-        row: &Row<'_>,
-        norm: &Norm,
-        parts: &[(usize, &Norm)],
-        cache: &KvCache,
-    ) {
+    /// The products of matrices that do not share their input, which is made of the norm of the stream.
+    fn products(&self, p: &mut Recorder, row: &Row<'_>, norm: &Norm, cache: &KvCache) {
         let State { x, h, ff, apart, .. } = self.state;
         let Some(Apart { normed: stream, gate_up }) = apart else {
             return debug_assert!(false, "no memory for products apart");
@@ -240,7 +227,7 @@ impl<'a> Blocks<'a> {
             _ => self.result(&row.to).0,
         };
         let mut first = 0;
-        for &(rows, norm) in parts {
+        for &(rows, norm) in &row.each {
             let input = normed(p, stream, norm, h);
             let matrix = row.matrix.part(&(first..first + rows));
             multiply(p, self.width, &matrix, &input, y, Product::Store);
@@ -263,9 +250,7 @@ impl<'a> Blocks<'a> {
             {
                 return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
             }
-            (From::Stream(norm) | From::Each(norm, _), _) => {
-                p.norm_gemv(w, x, Some(norm), y, product);
-            }
+            (From::Stream(norm), _) => p.norm_gemv(w, x, Some(norm), y, product),
             (From::Gate(norm), _) => p.norm_gemv(w, ff, *norm, y, product),
             (From::Attention(norm), _) => p.merge_norm_gemv(w, partials, *norm, y),
         }
@@ -340,7 +325,7 @@ impl<'a> Blocks<'a> {
     fn input(&self, p: &mut Recorder, from: &From<'_>) -> Input<'a> {
         let State { x, h, q, partials, ff, ff_h, .. } = self.state;
         match (from, h) {
-            (From::Stream(norm) | From::Each(norm, _), _) => normed(p, x, norm, h),
+            (From::Stream(norm), _) => normed(p, x, norm, h),
             (From::Gate(Some(norm)), _) => normed(p, ff, norm, ff_h),
             (From::Gate(None), _) => quantized(p, ff, self.config.n_ff, ff_h),
             (From::Attention(norm), Activations::Rows(h)) => {

@@ -29,8 +29,8 @@ pub(super) struct Block {
     pub(super) attn_qkv: Matrix,
     /// The norms of the heads of q and of k, `[2, head_dim]`.
     pub(super) head_norms: Option<Norm>,
-    /// The norms of the inputs of q, k and v `[n_embd]`, if each has its own.
-    pub(super) attn_norms_in: Option<[Norm; 3]>,
+    /// The norms of the inputs of q, k and v `[n_embd]`, if each has its own; else none.
+    pub(super) attn_norms_in: Vec<Norm>,
     /// `[n_q]`.
     pub(super) attn_sub_norm: Option<Norm>,
     /// `[n_embd, n_q]`.
@@ -39,8 +39,8 @@ pub(super) struct Block {
     pub(super) ffn_norm: Norm,
     /// gate and up, `[2, n_ff, n_embd]`; `[2 n_ff, n_embd]` if each has an input of its own.
     pub(super) ffn_gate_up: Matrix,
-    /// The norms of the inputs of gate and up `[n_embd]`, if each has its own.
-    pub(super) ffn_norms_in: Option<[Norm; 2]>,
+    /// The norms of the inputs of gate and up `[n_embd]`, if each has its own; else none.
+    pub(super) ffn_norms_in: Vec<Norm>,
     /// `[n_ff]`.
     pub(super) ffn_sub_norm: Option<Norm>,
     /// `[n_embd, n_ff]`.
@@ -152,17 +152,19 @@ impl Weights {
             Role::AttnV => block.attn_qkv.target(0, n_q + config.n_embd_kv()),
             Role::AttnQNorm => Target::of_heads(block, Buffer::first),
             Role::AttnKNorm => Target::of_heads(block, Buffer::last),
-            Role::AttnQNormIn => Target::of(block.attn_norms_in.as_ref().map(|norms| &norms[0])),
-            Role::AttnKNormIn => Target::of(block.attn_norms_in.as_ref().map(|norms| &norms[1])),
-            Role::AttnVNormIn => Target::of(block.attn_norms_in.as_ref().map(|norms| &norms[2])),
+            Role::AttnQNormIn => Target::of(block.attn_norms_in.first()),
+            Role::AttnKNormIn => Target::of(block.attn_norms_in.get(1)),
+            Role::AttnVNormIn => Target::of(block.attn_norms_in.get(2)),
             Role::AttnSubNorm | Role::AttnOutputNormIn => Target::of(block.attn_sub_norm.as_ref()),
             Role::AttnOutput => block.attn_output.target(0, 0),
             Role::FfnNorm => Target::of(Some(&block.ffn_norm)),
             Role::FfnGate => block.ffn_gate_up.target(0, 0),
-            Role::FfnUp if block.ffn_norms_in.is_some() => block.ffn_gate_up.target(0, config.n_ff),
+            Role::FfnUp if !block.ffn_norms_in.is_empty() => {
+                block.ffn_gate_up.target(0, config.n_ff)
+            }
             Role::FfnUp => block.ffn_gate_up.target(1, 0),
-            Role::FfnGateNormIn => Target::of(block.ffn_norms_in.as_ref().map(|norms| &norms[0])),
-            Role::FfnUpNormIn => Target::of(block.ffn_norms_in.as_ref().map(|norms| &norms[1])),
+            Role::FfnGateNormIn => Target::of(block.ffn_norms_in.first()),
+            Role::FfnUpNormIn => Target::of(block.ffn_norms_in.get(1)),
             Role::FfnSubNorm | Role::FfnDownNormIn => Target::of(block.ffn_sub_norm.as_ref()),
             Role::FfnDown => block.ffn_down.target(0, 0),
         }
@@ -256,13 +258,13 @@ impl Shapes<'_> {
             let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", gate_up, 32, 1.0);
             let ffn_down =
                 matrix(Role::FfnDown, "ffn_down", (1, vec![n_embd], n_ff), 32, residual_scale);
-            let normed = architecture.norms_inputs();
-            let mut norm_in = |role| self.norm(a, role, n_embd);
-            let attn_norms_in = normed.then(|| {
-                [Role::AttnQNormIn, Role::AttnKNormIn, Role::AttnVNormIn].map(&mut norm_in)
-            });
-            let ffn_norms_in =
-                normed.then(|| [Role::FfnGateNormIn, Role::FfnUpNormIn].map(&mut norm_in));
+            let mut norms_in = |roles: &[Role]| -> Vec<Norm> {
+                let own = roles.iter().filter(|role| architecture.has(**role));
+                own.map(|&role| self.norm(a, role, n_embd)).collect()
+            };
+            let attn_norms_in =
+                norms_in(&[Role::AttnQNormIn, Role::AttnKNormIn, Role::AttnVNormIn]);
+            let ffn_norms_in = norms_in(&[Role::FfnGateNormIn, Role::FfnUpNormIn]);
             let mut norm_if = |role, n| architecture.has(role).then(|| self.norm(a, role, n));
             Block {
                 head_norms: norm_if(Role::AttnQNorm, 2 * head_dim),

@@ -84,7 +84,8 @@ test('without the key, nothing', async () => {
 
 test('wrong requests are errors in OpenAI\'s form', async () => {
   await assert.rejects(client.chat.completions.create({ ...hello, messages: [] }), { status: 400, code: 'empty_array' })
-  await assert.rejects(client.embeddings.create({ model: 'any', input: 'a' }), { status: 404, code: 'unknown_url' })
+  await assert.rejects(client.embeddings.create({ model: 'any', input: 'a' }), { status: 400, code: 'bad-option', message: /pooling/ })
+  await assert.rejects(client.images.generate({ prompt: 'a' }), { status: 404, code: 'unknown_url' })
   const headers = { authorization: 'Bearer secret' }
   assert.equal((await fetch(`${address}/chat/completions`, { method: 'POST', body: '{', headers })).status, 400)
   assert.equal((await fetch(`${address}/chat/completions`, { headers })).status, 405)

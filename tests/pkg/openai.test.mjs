@@ -365,7 +365,7 @@ test('addresses, methods and bodies that cannot be answered', async () => {
     const { error } = await response.json()
     return [response.status, error.code, error.param, response.headers.get('x-should-retry')]
   }
-  assert.deepEqual(await asking('/v1/embeddings', post({})), [404, 'unknown_url', null, 'false'])
+  assert.deepEqual(await asking('/v1/images/generations', post({})), [404, 'unknown_url', null, 'false'])
   assert.deepEqual(await asking('/v1/chat/completions'), [405, 'method_not_supported', null, 'false'])
   assert.deepEqual(await asking('/v1/models', post({})), [405, 'method_not_supported', null, 'false'])
   assert.deepEqual(await asking('/v1/chat/completions', post('{"messages":')), [400, 'invalid_json', null, 'false'])

@@ -308,7 +308,8 @@ test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared
       messages: await asking({ messages: [], stream: true }),
       context: await asking({ messages: long }),
       streamed: await asking({ messages: long, stream: true }),
-      unknown: await failure(client.embeddings.create({ model: 'm', input: 'text' })),
+      unknown: await failure(client.images.generate({ prompt: 'text' })),
+      pooling: await failure(client.embeddings.create({ model: 'm', input: 'text' })),
       direct: await failure(model.chat.completions.create({ ...who, n: 0 })),
       disposed: [] as unknown
     }
@@ -325,6 +326,7 @@ test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared
     context: refused('context_length_exceeded', null),
     streamed: refused('context_length_exceeded', null),
     unknown: ['NotFoundError', 404, 'invalid_request_error', 'unknown_url', null],
+    pooling: refused('bad-option', null),
     direct: ['RequestError', 400, undefined, 'bad-option', 'n'],
     disposed: ['InternalServerError', 500, 'server_error', 'disposed', null]
   })

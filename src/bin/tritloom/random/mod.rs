@@ -202,6 +202,9 @@ fn metadata(config: &Config, name: &str) -> Vec<(String, Value)> {
             ("logit_scale", Value::F32(config.logit_scale)),
         ]);
     }
+    if let Some(pooling) = config.pooling {
+        keys.push(("pooling_type", Value::U32(pooling.number())));
+    }
     let general = [("architecture", text(architecture.name)), ("name", text(name))];
     let general = general.map(|(key, value)| (format!("general.{key}"), value));
     let own = keys.into_iter().map(|(key, value)| (format!("{}.{key}", architecture.name), value));

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use tritloom::gguf::TensorType;
-use tritloom::model::{Architecture, Config, Rope, RopeScaling};
+use tritloom::model::{Architecture, Config, Pooling, Rope, RopeScaling};
 use tritloom::{Error, Result};
 
 use super::vocabulary::{self, Vocabulary};
@@ -37,6 +37,9 @@ pub(crate) enum Shape {
     /// prism-ml/Bonsai-8B: Q1_0, 1.15 GB
     #[value(name = "bonsai-8b-q1_0")]
     Bonsai8bQ1_0,
+    /// microsoft/bitnet-embedding-0.6b: 28 layers, width 1024, norms of inputs, I2_S, 0.43 GB
+    #[value(name = "bitnet-embedding-0.6b")]
+    BitnetEmbedding0_6b,
     /// openbmb/BitCPM-CANN-0.5B: 24 layers, width 1024, TQ2_0, 0.24 GB
     #[value(name = "bitcpm-0.5b")]
     Bitcpm0_5b,
@@ -55,6 +58,8 @@ pub(crate) enum Shape {
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub(super) architecture: &'static str,
+    /// How it embeds texts: it then has a norm for the input of each matrix.
+    pub(super) pooling: Option<Pooling>,
     pub(super) n_vocab: usize,
     pub(super) n_ctx: usize,
     pub(super) n_embd: usize,
@@ -80,6 +85,7 @@ const NO_SCALING: RopeScaling = RopeScaling::Linear { factor: 1.0 };
 /// microsoft/bitnet-b1.58-2B-4T: from its file.
 const BITNET: Sizes = Sizes {
     architecture: "bitnet-b1.58",
+    pooling: None,
     n_vocab: 128_256,
     n_ctx: 4096,
     n_embd: 2560,
@@ -102,6 +108,7 @@ const BITNET: Sizes = Sizes {
 /// files was read for this.
 const BONSAI: Sizes = Sizes {
     architecture: "qwen3",
+    pooling: None,
     n_vocab: 151_669,
     n_ctx: 32_768,
     n_embd: 2048,
@@ -124,6 +131,7 @@ const BONSAI: Sizes = Sizes {
 /// F16.
 const BITCPM: Sizes = Sizes {
     architecture: "minicpm",
+    pooling: None,
     n_vocab: 73_448,
     n_ctx: 32_768,
     n_embd: 1024,
@@ -144,6 +152,7 @@ const BITCPM: Sizes = Sizes {
 /// Falcon3-7B: from its published configuration.
 const FALCON: Sizes = Sizes {
     architecture: "llama",
+    pooling: None,
     n_vocab: 131_072,
     n_ctx: 32_768,
     n_embd: 3072,
@@ -212,6 +221,17 @@ impl Shape {
             Self::Bonsai1_7bQ1_0 => Self::Bonsai1_7b.sizes().with_weights(TensorType::Q1_0),
             Self::Bonsai4bQ1_0 => Self::Bonsai4b.sizes().with_weights(TensorType::Q1_0),
             Self::Bonsai8bQ1_0 => Self::Bonsai8b.sizes().with_weights(TensorType::Q1_0),
+            // From its published configuration.
+            Self::BitnetEmbedding0_6b => Sizes {
+                pooling: Some(Pooling::Last),
+                n_vocab: 151_936,
+                n_embd: 1024,
+                n_ff: 3072,
+                rope_scaling: NO_SCALING,
+                body: TensorType::I2S,
+                embedding: TensorType::F16,
+                ..BONSAI
+            },
             Self::Bitcpm0_5b => BITCPM,
             // No configuration was available. The sizes of MiniCPM-1B with this vocabulary give a
             // file of 547 MB, and the published one has 551.
@@ -246,6 +266,10 @@ impl Sizes {
     pub(super) fn config(&self) -> Result<Config> {
         let architecture = Architecture::named(self.architecture)
             .ok_or_else(|| Error::Internal(format!("no architecture `{}`", self.architecture)))?;
+        let architecture = match self.pooling {
+            Some(_) => architecture.with_normed_inputs().unwrap_or(architecture),
+            None => architecture,
+        };
         let scale = |value: f32| if architecture.scales { value } else { 1.0 };
         Ok(Config {
             architecture,
@@ -267,7 +291,7 @@ impl Sizes {
             embedding_scale: scale(EMBEDDING_SCALE),
             residual_scale: scale(DEPTH_SCALE / (self.n_layer as f32).sqrt()),
             logit_scale: scale(self.n_embd as f32 / BASE_WIDTH),
-            pooling: None,
+            pooling: self.pooling,
         })
     }
 

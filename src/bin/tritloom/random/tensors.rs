@@ -58,7 +58,7 @@ enum Fill {
 
 /// The tensors of a block, in the order of bitnet.cpp's converter. A model has only the norms of
 /// its architecture.
-const BLOCK: [Role; 13] = [
+const BLOCK: [Role; 20] = [
     Role::AttnNorm,
     Role::FfnDown,
     Role::FfnGate,
@@ -72,6 +72,13 @@ const BLOCK: [Role; 13] = [
     Role::FfnSubNorm,
     Role::AttnQNorm,
     Role::AttnKNorm,
+    Role::AttnQNormIn,
+    Role::AttnKNormIn,
+    Role::AttnVNormIn,
+    Role::AttnOutputNormIn,
+    Role::FfnGateNormIn,
+    Role::FfnUpNormIn,
+    Role::FfnDownNormIn,
 ];
 
 /// All tensors, in the order of the file.

@@ -81,6 +81,7 @@ fn shapes_are_as_heavy_as_the_published_models() {
         (Shape::Bonsai1_7bQ1_0, 0.24e9),
         (Shape::Bonsai4bQ1_0, 0.57e9),
         (Shape::Bonsai8bQ1_0, 1.15e9),
+        (Shape::BitnetEmbedding0_6b, 0.428e9),
         (Shape::Bitcpm0_5b, 0.245e9),
         (Shape::Bitcpm1b, 0.551e9),
         (Shape::FalconE3b, 1.0e9),
