@@ -194,7 +194,7 @@ test('an answer without words is left out of the conversation, also after tools'
 })
 
 test('a stream that is left as it ends throws nothing', async () => {
-  // An error that nobody catches fails the test.
+  // An uncaught error fails the test.
   for (const leave of [({ reader }) => reader.cancel(), ({ stop }) => stop.abort(), ({ session }) => session.destroy()]) {
     for (let turns = 0; turns < 12; turns++) {
       const session = await create({ ...OPEN, tools: [tool('one')] })
