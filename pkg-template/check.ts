@@ -54,10 +54,10 @@ export function checkText(name: string, value: unknown): void {
   check(name, typeof value === 'string', 'must be a string')
 }
 
-/** Refuses every value but whole numbers that fit the crate's u32. */
 /** Also one of another frame, which has a class of its own. */
 export const isRegExp = (value: unknown): value is RegExp => Object.prototype.toString.call(value) === '[object RegExp]'
 
+/** Refuses every value but whole numbers that fit the crate's u32. */
 export function checkCount(name: string, value: unknown): void {
   const isCount = Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32
   check(name, isCount, 'must be an integer from 0 to 4294967295')

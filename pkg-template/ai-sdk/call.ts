@@ -59,12 +59,12 @@ function sampling(asked: CallOptions): GenerateOptions {
 
 function reasoning({ reasoning }: CallOptions, info: LoadedModel['info'], warnings: CallWarning[]): GenerateOptions {
   if (reasoning === undefined || reasoning === 'provider-default') return {}
-  if (reasoning === 'none') return { thinking: false }
   const feature = 'reasoning'
   if (!info.thinking) {
-    warnings.push({ type: 'unsupported', feature, details: 'this model cannot be told to reason' })
+    warnings.push({ type: 'unsupported', feature, details: 'this model cannot be told whether to reason' })
     return {}
   }
+  if (reasoning === 'none') return { thinking: false }
   warnings.push({ type: 'compatibility', feature, details: 'this model reasons or not, and has no degrees' })
   return { thinking: true }
 }

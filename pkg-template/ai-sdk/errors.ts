@@ -1,11 +1,14 @@
 // Failures as the AI SDK expects them. It knows its kinds of errors by symbols, so that errors of any package
 // may be one. Ours stay what they are, with their codes.
 import { badOption } from '../check.js'
-import { BitNetError } from '../error.js'
+import type { BitNetError } from '../error.js'
 import type { ErrorCode } from '../types.js'
 
 /** Failures that the same call may not have again: a model is restored, and a download goes on. */
 const PASSING: readonly ErrorCode[] = ['device-lost', 'network']
+
+/** Also of another copy of the package, which has a class of its own. */
+const isOfPackage = (error: unknown): error is BitNetError => error instanceof Error && error.name === 'BitNetError'
 
 function marked<E extends Error>(error: E, kind: string, fields: object): E {
   const marks = ['', `.AI_${kind}`].map(name => [Symbol.for(`vercel.ai.error${name}`), true])
@@ -17,7 +20,7 @@ function marked<E extends Error>(error: E, kind: string, fields: object): E {
  * Reasons of signals stay as they are.
  */
 export function failureOf(error: unknown, modelId: string): unknown {
-  if (!(error instanceof BitNetError) || 'isRetryable' in error || 'functionality' in error) return error
+  if (!isOfPackage(error) || 'isRetryable' in error || 'functionality' in error) return error
   const isRetryable = PASSING.includes(error.code)
   // The SDK waits two seconds before it tries again. A model is restored by the next call, so that need not wait.
   const wait = error.code === 'device-lost' && { responseHeaders: { 'retry-after-ms': '0' } }

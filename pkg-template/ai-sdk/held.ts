@@ -17,6 +17,15 @@ export function checkSource(source: unknown): void {
   throw badOption('source', 'must be an address, the bytes of a model, or a model')
 }
 
+/** The name of a model in answers. */
+export function nameOf(source: Source | LoadedModel): string {
+  const named = isLoaded(source) ? source.info.name : source
+  if (typeof named === 'string' && named !== '') return named
+  if (source instanceof URL) return source.href
+  if (source instanceof Request) return source.url
+  return source instanceof Blob && 'name' in source ? String(source.name) : 'tritloom'
+}
+
 /** A load that runs or has ended with a model. */
 interface Load {
   model: Promise<LoadedModel>
@@ -37,10 +46,11 @@ export class Held {
   #freed: Promise<unknown> = Promise.resolve()
 
   /**
-   * Throws `bad-option` for settings that are no object, and for settings of a model that is loaded. Most settings
-   * are checked by the load.
+   * Throws `bad-option` for what is no source, for settings that are no object, and for settings of a model that is
+   * loaded. Most settings are checked by the load.
    */
   constructor(source: Source | LoadedModel, settings: TritloomSettings) {
+    checkSource(source)
     checkOptions(settings, isLoaded(source) ? [] : undefined)
     const { onProgress, ...others } = settings
     checkSignal(others.signal)
@@ -62,7 +72,11 @@ export class Held {
   /** The same. `onProgress` gets the share of the load from 0 to 1, and 1 last. */
   async loadWithProgress(onProgress?: (fraction: number) => void): Promise<void> {
     checkCallback('onProgress', onProgress)
-    const watcher = (fraction: number) => report(onProgress, fraction)
+    let told: number | undefined
+    const watcher = (fraction: number) => {
+      told = fraction
+      report(onProgress, fraction)
+    }
     const load = isLoaded(this.source) ? undefined : this.#loading(this.source)
     if (load && !load.isReady) {
       watcher(load.fraction)
@@ -70,7 +84,7 @@ export class Held {
     }
     try {
       await load?.model
-      if (load?.fraction !== 1) watcher(1)
+      if (told !== 1) watcher(1)
     } finally {
       load?.watchers.delete(watcher)
     }

@@ -3,13 +3,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Call } from './call.js'
 import { failureOf } from './errors.js'
-import type { Held } from './held.js'
+import { Held, nameOf } from './held.js'
 import type {
-  CallOptions, GenerateResult, StreamPart, StreamResult, TritloomAvailability
+  CallOptions, GenerateResult, LoadedModel, StreamPart, StreamResult, TritloomAvailability, TritloomSettings
 } from './types.js'
 import { fetched } from '../error.js'
 import { newId } from '../ids.js'
 import { unlessAborted } from '../page/abort.js'
+import type { Source } from '../types.js'
 
 /** The code that answers calls. The first call fetches it. */
 const answering = () => fetched(() => import('./answer.js'))
@@ -40,10 +41,16 @@ export class TritloomLanguageModel {
   readonly supportedUrls: Record<string, RegExp[]> = {}
   #held: Held
 
+  /**
+   * A model that shares nothing with others of the same address: `tritloom(source, settings)` does. Throws `bad-option`
+   * for what is no source, for settings that are no object, and for settings of a loaded model.
+   */
+  constructor(source: Source | LoadedModel, settings?: TritloomSettings)
   /** @internal */
-  constructor(modelId: string, held: Held) {
-    this.modelId = modelId
-    this.#held = held
+  constructor(source: Source | LoadedModel, held: Held)
+  constructor(source: Source | LoadedModel, given: TritloomSettings | Held = {}) {
+    this.#held = given instanceof Held ? given : new Held(source, given)
+    this.modelId = nameOf(source)
   }
 
   /** Whether the model is loaded. */

@@ -1,9 +1,10 @@
 // Makes models by their addresses. Models with the same address and the same settings are loaded once.
 import { TritloomEmbeddingModel } from './embedding.js'
 import { noSuchModel } from './errors.js'
-import { checkSource, Held, isLoaded } from './held.js'
+import { checkSource, Held, isLoaded, nameOf } from './held.js'
 import { TritloomLanguageModel } from './model.js'
 import type { LoadedModel, TritloomSettings } from './types.js'
+import { absolute } from '../address.js'
 import { checkOptions } from '../check.js'
 import type { Source } from '../types.js'
 
@@ -37,7 +38,7 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
   const byAddress = new Map<string, Held[]>()
   const byObject = new WeakMap<object, Held[]>()
   const knownOf = (source: Source | LoadedModel): Held[] => {
-    if (typeof source === 'string' || source instanceof URL) return entryOf(byAddress, String(source))
+    if (typeof source === 'string' || source instanceof URL) return entryOf(byAddress, keyOf(source))
     return entryOf<object>(byObject, source)
   }
   const heldOf = (source: Source | LoadedModel, settings: TritloomSettings = {}) => {
@@ -53,7 +54,7 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
     return held
   }
   const model = (source: Source | LoadedModel, settings?: TritloomSettings) =>
-    new TritloomLanguageModel(nameOf(source), heldOf(source, settings))
+    new TritloomLanguageModel(source, heldOf(source, settings))
   return Object.assign(model, {
     specificationVersion: 'v4' as const,
     languageModel: model,
@@ -62,6 +63,15 @@ export function createTritloom(defaults: TritloomSettings = {}): TritloomProvide
       new TritloomEmbeddingModel(nameOf(source), heldOf(source, settings)),
     imageModel: (modelId: string): never => { throw noSuchModel(modelId, 'imageModel') }
   })
+}
+
+/** The same for all ways to write an address. A wrong one is refused when it is used. */
+function keyOf(address: string | URL): string {
+  try {
+    return absolute('source', address).href
+  } catch {
+    return String(address)
+  }
 }
 
 /** The list at a key, which is new if there was none. */
@@ -73,17 +83,14 @@ function entryOf<Key>(
   return list
 }
 
+/** Whether plain objects have the same values, such as the option `gpu`. Other objects are compared by identity. */
 function haveSame(some: object, others: object): boolean {
   const given = (settings: object) => Object.entries(settings).filter(([, value]) => value !== undefined)
   const [one, other] = [given(some), new Map<string, unknown>(given(others))]
-  return one.length === other.size && one.every(([name, value]) => Object.is(other.get(name), value))
+  return one.length === other.size && one.every(([name, value]) => isSame(value, other.get(name)))
 }
 
-/** The name of a model in answers. */
-function nameOf(source: Source | LoadedModel): string {
-  const named = isLoaded(source) ? source.info.name : source
-  if (typeof named === 'string' && named !== '') return named
-  if (source instanceof URL) return source.href
-  if (source instanceof Request) return source.url
-  return source instanceof Blob && 'name' in source ? String(source.name) : 'tritloom'
-}
+const isSame = (one: unknown, other: unknown): boolean =>
+  Object.is(one, other) || (isPlain(one) && isPlain(other) && haveSame(one, other))
+
+const isPlain = (value: unknown): value is object => Object.prototype.toString.call(value) === '[object Object]'

@@ -1,5 +1,5 @@
 // The option `responseConstraint`.
-import { isObject } from './idl.js'
+import { isObject, isPlain } from './idl.js'
 import { isRegExp } from '../check.js'
 import { fetched } from '../error.js'
 import type { Message, ResponseFormat } from '../types.js'
@@ -18,27 +18,26 @@ export function constraintOf(given: unknown, omitsInput: unknown): Constraint | 
     return undefined
   }
   if (!isObject(given)) throw new TypeError('`responseConstraint` must be a JSON schema or a RegExp')
-  const format: ResponseFormat = isRegExp(given)
-    ? given
-    : { type: 'json_schema', schema: given as Record<string, unknown> }
+  const format: ResponseFormat = isRegExp(given) ? given : { type: 'json_schema', schema: copied(given) }
   return { format, isTold: !omitsInput }
 }
 
-const TOLD = {
-  json_schema: 'Answer in JSON that is valid by this JSON schema:',
-  regex: 'Answer with a text that this regular expression matches as a whole:'
+/** A schema as it is now: the page may change it before its prompt's turn comes. */
+function copied(schema: object): Record<string, unknown> {
+  const own = schema as Record<string, unknown>
+  // Those of other packages say themselves as JSON Schema when they are asked.
+  if (!isPlain(schema) || '~standard' in schema || 'toJSONSchema' in schema) return own
+  try {
+    return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
+  } catch {
+    // The package says why it cannot be read.
+    return own
+  }
 }
 
-/**
- * The messages with the constraint in the user's last one. Rejects with `bad-option` for a schema that cannot be
- * written as JSON.
- */
+/** The messages with the constraint in the user's last one. Rejects as `tell` throws. */
 export async function told(messages: readonly Message[], constraint: Constraint | undefined): Promise<Message[]> {
   if (!constraint) return [...messages]
-  const { portableOptions } = await fetched(() => import('../page/format.js'))
-  const { kind, text } = portableOptions({ responseFormat: constraint.format }).responseFormat!
-  const last = messages.findLastIndex(({ role }) => role === 'user')
-  return messages.map((message, n) => constraint.isTold && n === last
-    ? { ...message, content: `${message.content}\n\n${TOLD[kind as keyof typeof TOLD]}\n${text}` }
-    : message)
+  const { tell } = await fetched(() => import('./told.js'))
+  return tell(messages, constraint.format, constraint.isTold)
 }

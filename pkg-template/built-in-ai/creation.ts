@@ -91,8 +91,18 @@ function isPossible({ isSupported, languages }: Wanted, { settings }: SharedMode
   return isSupported && (!known || languages.every(tag => known.includes(primary(tag))))
 }
 
-/** Resolves after everything that waits in the page's queue now. */
-export const task = (): Promise<void> => new Promise(resolve => setTimeout(resolve))
+/** Resolves after the events that wait now. Browsers slow timers down in hidden pages, but not messages. */
+export const task = (): Promise<void> => new Promise(resolve => {
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = () => {
+    port1.close()
+    resolve()
+  }
+  port2.postMessage(undefined)
+})
+
+/** Frees the models of sessions that a page has dropped without `destroy()`. */
+const dropped = new FinalizationRegistry<() => void>(leave => leave())
 
 /** The life of a session. It ends by `destroy()`, or by the signal with which it was created. */
 export class Life {
@@ -105,6 +115,7 @@ export class Life {
     signal?.throwIfAborted()
     this.held = held
     this.#leave = held.shared.join()
+    dropped.register(this, this.#leave)
     // A signal may outlive many sessions, and must not keep them.
     signal?.addEventListener('abort', () => this.end(signal.reason), { signal: this.#end.signal })
   }
@@ -144,7 +155,9 @@ export class Life {
         const onAbort = () => controller.error(signal.reason)
         signal.addEventListener('abort', onAbort, { once: true })
         this.run(both, () => job(both, chunk => controller.enqueue(chunk)))
-          .then(() => controller.close(), error => controller.error(error))
+          .then(() => controller.close())
+          // A stream that was left as it ended cannot be closed any more. Then this does nothing.
+          .catch(error => controller.error(error))
           .finally(() => signal.removeEventListener('abort', onAbort))
       },
       cancel: reason => stop.abort(reason)

@@ -139,8 +139,12 @@ function questionOf(given: unknown): { id: string, question: Question } {
   if (found.length < 2 || new Set(found.map(({ label }) => label)).size < found.length) {
     throw new TypeError('a question needs two or more options with different labels')
   }
+  if (type === 'score' && !found.every(({ label }) => isNumber(label))) throw new TypeError('the labels of a score must be numbers')
   return { id, question: { question, type, options: found } }
 }
+
+/** Whether the engine reads a label as a number. */
+const isNumber = (label: string) => /^\s*[-+.\de]+\s*$/i.test(label) && Number.isFinite(Number(label))
 
 function optionOf(given: unknown): QuestionOption {
   const { label, description } = dictionary(given, 'an option')

@@ -37,6 +37,8 @@ export const isSequence = (value: unknown): value is Iterable<unknown> =>
 export const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null || typeof value === 'function'
 
+export const isPlain = (value: unknown): value is object => Object.prototype.toString.call(value) === '[object Object]'
+
 export function signalOf(value: unknown): AbortSignal | undefined {
   if (value !== undefined && !(value instanceof AbortSignal)) throw new TypeError('signal must be an AbortSignal')
   return value

@@ -295,7 +295,7 @@ export class LanguageModel extends EventTarget {
       }
       const run = await model.runTools({ ...options, messages: all, tools: usable.runnable, onAnswer })
       await Promise.all(reading)
-      await this.#keep(run.messages, isLess, signal)
+      await this.#keep(run.messages.filter(hasWords), isLess, signal)
       return text
     }
     const answer = model.generate(all, {

@@ -9,7 +9,7 @@ import type { ChatDefaults, LoadOptions } from '../types.js'
 export interface Download {
   /** The model's address. */
   url: string
-  /** The bytes that would come; `undefined` if the server does not say. */
+  /** The bytes that would come; `undefined` if the server does not say, or not within five seconds. */
   bytes: number | undefined
   /** Aborts when no session waits for the answer any more: then close the question. */
   signal: AbortSignal

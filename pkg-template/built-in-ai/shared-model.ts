@@ -16,13 +16,15 @@ const core = () => fetched(() => import('../page/had.js'))
 interface Loading {
   model: Promise<BitNet>
   stop: AbortController
-  /** `downloadable` while it waits for permission. */
-  state: Availability
+  /** `undefined` until it is known; `downloadable` while it waits for permission. */
+  state: Availability | undefined
   isReady: boolean
   onProgress: Set<(share: number) => void>
   /** The number of callers that wait for it. */
   waiting: number
 }
+
+const unanswered = () => exception('AbortError', 'other settings came before the visitor had answered')
 
 /** The model of some settings. */
 export class SharedModel {
@@ -30,17 +32,22 @@ export class SharedModel {
   #loading: Loading | undefined
   #sessions = 0
   #isReplaced = false
+  /** Whether the page's own model answers no more. */
+  #hasEnded = false
 
   constructor(settings: Checked) {
     this.settings = settings
+    void settings.model?.ended?.then(() => { this.#hasEnded = true })
   }
 
   /** Whether the model can answer here, now or after a download. */
   async availability(): Promise<Availability> {
     const { url, model } = this.settings
-    if (model) return 'available'
+    // A model that had ended before `configure` is known to have by now.
+    await undefined
+    if (model) return this.#hasEnded ? 'unavailable' : 'available'
     if (url === undefined) return 'unavailable'
-    if (this.#loading) return this.#loading.state
+    if (this.#loading?.state) return this.#loading.state
     const { state } = await (await core()).had(url, this.settings.load)
     return state === 'downloadable' && this.settings.mayDownload === false ? 'unavailable' : state
   }
@@ -51,6 +58,7 @@ export class SharedModel {
    */
   async load(signal: AbortSignal | undefined, onProgress: (share: number) => void): Promise<BitNet> {
     const { url, model } = this.settings
+    if (this.#hasEnded) throw exception('InvalidStateError', 'the model that `configure` was given has ended')
     if (model) return model
     if (url === undefined) throw exception('NotSupportedError', 'no model: call `configure({ url })` before')
     const loading = (this.#loading ??= this.#begin(url))
@@ -82,10 +90,13 @@ export class SharedModel {
    */
   replace(): void {
     this.#isReplaced = true
-    if (this.#loading?.state === 'downloadable' && typeof this.settings.mayDownload === 'function') {
-      this.#end(this.#loading, exception('AbortError', 'other settings came before the visitor had answered'))
-    }
+    if (this.#loading?.state === 'downloadable' && this.#asks) this.#end(this.#loading, unanswered())
     this.#freeUnused()
+  }
+
+  /** Whether the visitor is asked. */
+  get #asks(): boolean {
+    return typeof this.settings.mayDownload === 'function'
   }
 
   #freeUnused(): void {
@@ -103,13 +114,14 @@ export class SharedModel {
     const stop = new AbortController()
     const onProgress = new Set<(share: number) => void>()
     const tell = (share: number) => onProgress.forEach(listener => listener(share))
-    const loading: Omit<Loading, 'model'> = { stop, state: 'available', isReady: false, onProgress, waiting: 0 }
+    const loading: Omit<Loading, 'model'> = { stop, state: undefined, isReady: false, onProgress, waiting: 0 }
     const load = async () => {
       const { BitNet, had } = await core()
       const { state, reason } = await had(url, this.settings.load)
       if (reason !== undefined) throw exception('NotSupportedError', reason)
       loading.state = state
       if (state === 'downloadable') {
+        if (this.#isReplaced && this.#asks) throw unanswered()
         const { permit } = await fetched(() => import('./permit.js'))
         await permit(url, this.settings, stop.signal)
         loading.state = 'downloading'

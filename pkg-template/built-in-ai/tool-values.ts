@@ -1,6 +1,6 @@
 // Calls of tools and their results, as pages see them.
 import { exception } from './errors.js'
-import { dictionary, isObject, oneOf, required, sequence, text } from './idl.js'
+import { dictionary, isObject, isPlain, oneOf, required, sequence, text } from './idl.js'
 import type { ToolCall } from '../types.js'
 
 /** A call that the model proposes, or that a page tells it about. */
@@ -84,8 +84,6 @@ function partOf(item: unknown): string {
   if (isObject(value) && !isPlain(value) && !Array.isArray(value)) throw exception('DataError', 'a result must be JSON')
   return written(value, 'a result')
 }
-
-const isPlain = (value: unknown): value is object => Object.prototype.toString.call(value) === '[object Object]'
 
 /** A value as JSON. */
 function written(value: unknown, what: string): string {

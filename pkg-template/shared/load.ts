@@ -136,9 +136,10 @@ class Reports {
     this.#report()
   }
 
-  /** It is not the right one. */
+  /** It is not the right one, and was not used. */
   giveUp(note: ProgressNote): void {
     this.#isShared = false
+    this.#notes = this.#notes.filter(({ kind }) => kind !== 'shared')
     this.#last = { ...this.#last, loaded: 0, total: 0 }
     this.note(note)
   }

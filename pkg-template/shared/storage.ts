@@ -54,7 +54,8 @@ export async function find(hash: Hash): Promise<File | string | undefined> {
  */
 export async function offer(hash: Hash, file: Blob, isEnded: () => boolean): Promise<void> {
   const handle = await getHandle(hash, { create: true, origins: '*' })
-  const writable = await handle.createWritable()
+  // From here on no site can read the file until it is closed, so one failure is not the end.
+  const writable = await handle.createWritable().catch(() => handle.createWritable())
   try {
     for (let start = 0; start < file.size && !isEnded(); start += SLICE) {
       await writable.write(file.slice(start, start + SLICE))

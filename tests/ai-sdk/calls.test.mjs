@@ -243,7 +243,8 @@ test('reasoning is on or off, and what a model cannot do is a warning', async ()
   }
   assert.deepEqual(await asked('provider-default'), [undefined])
   assert.deepEqual(await asked('none'), [false])
-  assert.deepEqual(await asked('none', false), [false])
+  // It may always reason, or never.
+  assert.deepEqual(await asked('none', false), [undefined, 'unsupported reasoning'])
   assert.deepEqual(await asked('high'), [true, 'compatibility reasoning'])
   assert.deepEqual(await asked('high', false), [undefined, 'unsupported reasoning'])
 })
@@ -296,6 +297,10 @@ test('a lost device is tried again by the SDK, other failures are not', async ()
     })
     assert.equal(failing.asked.length, 1)
   }
+  // A model of another copy of the package, which has a class of its own.
+  const others = Object.assign(new Error('gone'), { name: 'BitNetError', code: 'network' })
+  await assert.rejects(generateText({ model: tritloom(modelOf([], { fails: others })), prompt: 'Hello', maxRetries: 0 }), error =>
+    error === others && APICallError.isInstance(error) && error.isRetryable)
 })
 
 test('a failure after the first token is a part of the stream', async () => {

@@ -4,7 +4,7 @@ import { afterEach, test } from 'node:test'
 import { generateText } from 'ai'
 import { load, modelOf } from './models.mjs'
 
-const { createTritloom, doesBrowserSupportTritloom } = await load('ai-sdk')
+const { createTritloom, doesBrowserSupportTritloom, TritloomLanguageModel } = await load('ai-sdk')
 const { BitNet } = await load('index')
 const { BitNetError } = await load('error')
 
@@ -59,6 +59,39 @@ test('models with one address and the same settings are loaded once', async () =
   await other
 })
 
+test('settings that are plain objects are the same by their values, and addresses by what they mean', async () => {
+  const loads = replaced()
+  const provider = createTritloom()
+  const [limits, features] = [{ maxBufferSize: 9 }, { subgroups: false }]
+  const same = [
+    provider(URL_OF_MODEL, { gpu: { limits, features } }), provider('https://a.example/b/../m.gguf', { gpu: { features: { ...features }, limits: { ...limits } } })
+  ]
+  const [session] = same.map(model => model.createSessionWithProgress())
+  ;(await begun(loads, 1)).loaded()
+  await session
+  assert.ok(same.every(({ isModelInitialized }) => isModelInitialized))
+  const { signal } = new AbortController()
+  for (const settings of [{ gpu: { limits: { maxBufferSize: 8 }, features } }, { gpu: { limits, features }, signal }, {}]) {
+    assert.equal(provider(URL_OF_MODEL, settings).isModelInitialized, false)
+  }
+  assert.equal(loads.length, 1)
+})
+
+test('a model that its class makes is loaded for itself', async () => {
+  const loads = replaced()
+  const made = [0, 1].map(() => new TritloomLanguageModel(URL_OF_MODEL, { context: 64 }))
+  const answers = made.map(model => generateText({ model, prompt: 'Hello' }))
+  await begun(loads, 2)
+  for (const { loaded } of loads) loaded()
+  assert.deepEqual((await Promise.all(answers)).map(({ text }) => text), ['ok', 'ok'])
+  assert.deepEqual([made[0].modelId, loads[0].options.context], [URL_OF_MODEL, 64])
+  const own = new TritloomLanguageModel(modelOf(['mine']))
+  assert.equal((await generateText({ model: own, prompt: 'Hello' })).text, 'mine')
+  for (const wrong of [[], [7], [URL_OF_MODEL, 7], [modelOf([]), { context: 64 }]]) {
+    assert.throws(() => new TritloomLanguageModel(...wrong), { code: 'bad-option' })
+  }
+})
+
 test('progress rises from 0 to 1, also for those who come later', async () => {
   const loads = replaced()
   const own = []
@@ -68,7 +101,8 @@ test('progress rises from 0 to 1, also for those who come later', async () => {
   const { tell, loaded } = await begun(loads, 1)
   for (const fraction of [0, 0.25, 0.25, 0.5]) tell(fraction)
   const joined = model.createSessionWithProgress(fraction => later.push(fraction))
-  tell(0.75)
+  // A load reports that it is ready before it resolves.
+  for (const fraction of [0.75, 1]) tell(fraction)
   loaded()
   assert.equal(await session, model)
   await joined
@@ -76,7 +110,7 @@ test('progress rises from 0 to 1, also for those who come later', async () => {
   tell(1)
   assert.deepEqual(seen, [0, 0.25, 0.5, 0.75, 1])
   assert.deepEqual(later, [0.5, 0.75, 1])
-  assert.deepEqual(own, [0, 0.25, 0.25, 0.5, 0.75, 1])
+  assert.deepEqual(own, [0, 0.25, 0.25, 0.5, 0.75, 1, 1])
   const ready = []
   await model.createSessionWithProgress(fraction => ready.push(fraction))
   assert.deepEqual(ready, [1])

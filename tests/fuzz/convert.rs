@@ -207,16 +207,18 @@ fn inputs() -> impl Strategy<Value = Input> {
 /// Reads a folder as `tritloom convert` does before it looks at the weights.
 fn read(folder: &Path) -> tritloom::Result<()> {
     let map: Map<String, Value> = checkpoint::json(folder, "config.json")?;
-    let model = config::model(map.clone(), "fuzz")?;
-    let (metadata, _) = tokenizer::metadata(folder, &map, model.n_vocab)?;
-    for (key, value) in metadata {
-        use tritloom::gguf::Value::{Numbers, Strings};
-        let len = match value {
-            Strings(strings) if key.ends_with(".tokens") => strings.len(),
-            Numbers(numbers) => numbers.len(),
-            _ => continue,
-        };
-        assert_eq!(len as u64, model.n_vocab, "{key}");
+    for embeds in [false, true] {
+        let model = config::model(map.clone(), "fuzz", embeds)?;
+        let (metadata, _) = tokenizer::metadata(folder, &map, model.n_vocab, embeds)?;
+        for (key, value) in metadata {
+            use tritloom::gguf::Value::{Numbers, Strings};
+            let len = match value {
+                Strings(strings) if key.ends_with(".tokens") => strings.len(),
+                Numbers(numbers) => numbers.len(),
+                _ => continue,
+            };
+            assert_eq!(len as u64, model.n_vocab, "{key}");
+        }
     }
     Ok(())
 }

@@ -202,7 +202,7 @@ test('DecisionModel: decisions by the ids of their questions', async () => {
 
 test('DecisionModel: options and texts that are wrong', async () => {
   given(echo())
-  const [boolean, choice] = QUESTIONS
+  const [boolean, choice, score] = QUESTIONS
   const { options: _, ...without } = choice
   for (const questions of [
     7, [null], [{ ...boolean, id: undefined }], [{ ...boolean, prompt: undefined }], [{ ...boolean, prompt: '' }], [{ ...boolean, type: 'maybe' }],
@@ -212,6 +212,9 @@ test('DecisionModel: options and texts that are wrong', async () => {
     await wrong(DecisionModel.create({ questions }))
     await wrong(DecisionModel.availability({ questions }))
   }
+  const scored = (...labels) => ({ questions: [{ ...score, options: labels.map(label => ({ label })) }] })
+  assert.ok(await DecisionModel.create(scored(0, ' -2.5', '+.5', '1e3 ')))
+  for (const label of ['low', '', '0x10', '1e999', 'NaN']) await wrong(DecisionModel.create(scored('1', label)))
   await wrong(DecisionModel.create({ preference: 'best' }))
   assert.equal(await DecisionModel.availability({ expectedInputs: [{ type: 'image' }] }), 'unavailable')
   await fails(DecisionModel.create({ expectedInputs: [{ type: 'image' }] }), 'NotSupportedError')

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, beforeEach, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { inRoot, readText } from '../../scripts/paths.mjs'
 import { entry, fails, PROMPT, settled, textsOf } from './drafts.mjs'
 import { echo } from './echo.mjs'
@@ -197,6 +199,25 @@ test('a function asks the visitor, once for all that wait, before any byte comes
   await assert.rejects(LanguageModel.create(), found => found === error)
 })
 
+test('a server that does not say the size in time does not keep the visitor from being asked', async t => {
+  let isWaiting = false
+  let bytes = 1
+  BitNet.cache.missing = (url, { signal }) => new Promise((_, reject) => {
+    isWaiting = true
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  configure({ url: URL_OF_A_MODEL, mayDownload: download => { bytes = download.bytes } })
+  const refused = fails(LanguageModel.create(), 'NotAllowedError')
+  while (!isWaiting) await new Promise(setImmediate)
+  t.mock.timers.tick(4999)
+  await new Promise(setImmediate)
+  assert.equal(bytes, 1)
+  t.mock.timers.tick(1)
+  await refused
+  assert.equal(bytes, undefined)
+})
+
 test('options of a load that fetch all again ask too', async () => {
   world.missing = 0
   for (const cache of ['off', 'refresh']) {
@@ -204,6 +225,34 @@ test('options of a load that fetch all again ask too', async () => {
     configure({ url: URL_OF_A_MODEL, load: { cache }, mayDownload: download => { bytes = download.bytes } })
     await fails(LanguageModel.create(), 'NotAllowedError')
     assert.equal(bytes, undefined)
+  }
+})
+
+test('until a load knows what there is, `availability` finds out', async () => {
+  const find = BitNet.availability
+  for (const [available, state] of [[true, 'downloadable'], [false, 'unavailable']]) {
+    world.available = available
+    let count = 0
+    let go
+    const held = new Promise(resolve => { go = resolve })
+    BitNet.availability = async () => {
+      count += 1
+      await held
+      return find()
+    }
+    configure({ url: URL_OF_A_MODEL, mayDownload: true })
+    const session = LanguageModel.create()
+    while (count === 0) await new Promise(setImmediate)
+    const found = LanguageModel.availability()
+    go()
+    assert.equal(await found, state)
+    if (!available) {
+      await fails(session, 'NotSupportedError')
+      continue
+    }
+    ;(await loads(1)).ends()
+    await session
+    world.missing = 7e8
   }
 })
 
@@ -263,6 +312,53 @@ test('other settings do not end a creation that runs', async () => {
   session.destroy()
   await new Promise(setImmediate)
   assert.equal(world.models[0].disposed, 1)
+})
+
+test('other settings end a creation that would only then ask the visitor, and no other', async () => {
+  const mayDownload = () => assert.fail('asked')
+  configure({ url: URL_OF_A_MODEL, mayDownload })
+  const waiting = [LanguageModel.create(), Summarizer.create()]
+  configure({})
+  for (const session of waiting) await fails(session, 'AbortError', /other settings/)
+  world.missing = 0
+  configure({ url: URL_OF_A_MODEL, mayDownload })
+  const stored = LanguageModel.create()
+  configure({})
+  ;(await loads(1)).ends()
+  assert.equal(await (await stored).prompt(PROMPT), PROMPT)
+})
+
+test('creations and clones wait for no timer, as hidden pages slow these down', async t => {
+  configure({ model: echo() })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const session = await LanguageModel.create()
+  assert.equal(await (await session.clone()).prompt(PROMPT), PROMPT)
+})
+
+test('a session that is dropped without `destroy` does not keep a replaced model', async () => {
+  configure({ url: URL_OF_A_MODEL })
+  await loaded()
+  configure({})
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc')
+  for (let n = 0; world.models[0].disposed === 0; n++) {
+    assert.ok(n < 100)
+    collect()
+    await new Promise(setImmediate)
+  }
+})
+
+test('a model of the page that has ended is unavailable', async () => {
+  const model = echo()
+  configure({ model })
+  assert.ok(await LanguageModel.create())
+  model.ends(new BitNetError('disposed', 'the model was disposed'))
+  for (const settings of [{ model }, { model, prefer: 'browser' }]) {
+    assert.equal(await LanguageModel.availability(), 'unavailable')
+    await fails(LanguageModel.create(), 'InvalidStateError', /has ended/)
+    // It had ended before that.
+    configure(settings)
+  }
 })
 
 test('a model that the page gives is the page\'s to dispose of', async () => {

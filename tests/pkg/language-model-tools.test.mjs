@@ -2,7 +2,7 @@
 // results as messages. The echoing model calls a tool for each `CALL name` in a question.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { entry, fails, given, PROMPT, textsOf, wrong } from './drafts.mjs'
+import { entry, fails, given, PROMPT, settled, textsOf, wrong } from './drafts.mjs'
 import { echo } from './echo.mjs'
 
 const { LanguageModel, LanguageModelToolCall, LanguageModelToolError, LanguageModelToolSuccess } = entry
@@ -183,6 +183,31 @@ test('tools with `execute` are run by the session, and the answer is a text', as
   // The calls and their results have become part of the conversation.
   await session.prompt('Bye.')
   assert.equal(model.asked.at(-1).messages.filter(({ role }) => role === 'tool').length, 4)
+})
+
+test('an answer without words is left out of the conversation, also after tools', async () => {
+  const model = given(echo({ contextLength: 1000, says: () => '' }))
+  const session = await LanguageModel.create({ tools: [tool('one', { execute: () => 'x' })] })
+  assert.equal(await session.prompt('CALL one'), '')
+  await session.prompt('Bye.')
+  assert.deepEqual(model.asked.at(-1).messages.slice(0, 4).map(({ role }) => role), ['user', 'assistant', 'tool', 'user'])
+})
+
+test('a stream that is left as it ends throws nothing', async () => {
+  // An uncaught error fails the test.
+  for (const leave of [({ reader }) => reader.cancel(), ({ stop }) => stop.abort(), ({ session }) => session.destroy()]) {
+    for (let turns = 0; turns < 12; turns++) {
+      const session = await create({ ...OPEN, tools: [tool('one')] })
+      const stop = new AbortController()
+      const reader = session.promptStreaming('CALL one', { signal: stop.signal }).getReader()
+      while (typeof (await reader.read()).value.value === 'string');
+      for (let n = 0; n < turns; n++) await undefined
+      const closed = reader.closed.catch(() => {})
+      await leave({ reader, stop, session })
+      await closed
+      await settled()
+    }
+  }
 })
 
 test('an abort ends a session\'s tools', async () => {

@@ -604,6 +604,14 @@ test('responseConstraint: schemas that are none', async () => {
   assert.equal(await session.prompt(PROMPT), PROMPT)
 })
 
+test('responseConstraint: a schema is read at the call', async () => {
+  const session = await create()
+  const schema = { enum: ['a'] }
+  const running = [session.prompt(PROMPT), session.prompt(PROMPT, { responseConstraint: schema })]
+  schema.enum[0] = 'b'
+  assert.equal((await Promise.all(running))[1], '"a"')
+})
+
 const begun = (content, responseConstraint) => async session =>
   session.prompt([{ role: 'user', content: 'hello' }, { role: 'assistant', content, prefix: true }], { responseConstraint })
 

@@ -97,6 +97,16 @@ test('an offer that ends early, or whose write fails, leaves no file that is bei
   assert.equal(registry.entries.size, 0)
 })
 
+test('an offer whose stream is refused asks once more, as the file would stay one that is being written', async t => {
+  const registry = stand(t)
+  registry.refusals = 1
+  await offer(HASH, BYTES, () => false)
+  assert.equal(await (await find(HASH)).text(), 'a model')
+  registry.refusals = 2
+  await assert.rejects(offer(HASH, BYTES, () => false), { name: 'InvalidStateError' })
+  assert.equal(registry.refusals, 0)
+})
+
 test('a load asks this site, then other sites, then the network, as `cache` allows', async t => {
   const registry = stand(t)
   const info = {}
@@ -171,17 +181,17 @@ test('the reports of all calls are those of one load', async t => {
     [
       ['cache', 0, true, []],
       ['cache', 0.5, true, ['shared', 'cpu']],
-      ['upload', 0.5, false, ['shared', 'not-shared', 'cpu']],
-      ['upload', 0.5, false, ['shared', 'not-shared', 'cpu']]
+      ['upload', 0.5, false, ['not-shared', 'cpu']],
+      ['upload', 0.5, false, ['not-shared', 'cpu']]
     ]
   )
   way.onStoring(progress('stored', 1, [cpu]))
   finish()
   // There is no IndexedDB here, so that there is nothing to offer.
   await new Promise(resolve => { setImmediate(resolve) })
-  assert.deepEqual(later.map(({ phase, notes }) => [phase, notes.length]), [['stored', 3], ['stored', 4]])
-  assert.deepEqual(later[1].notes[1], bad)
-  assert.match(later[1].notes[2].why, /indexedDB/)
+  assert.deepEqual(later.map(({ phase, notes }) => [phase, notes.length]), [['stored', 2], ['stored', 3]])
+  assert.deepEqual(later[1].notes[0], bad)
+  assert.match(later[1].notes[1].why, /indexedDB/)
   assert.equal(reports.length, 4)
 })
 

@@ -25,6 +25,29 @@ export const ask = (page: InPage, question: string) => page.evaluate(question =>
   document.querySelector<HTMLFormElement>('#form')!.requestSubmit()
 }, question)
 
+/**
+ * Asks, and clicks the element `id`, if there is one, as soon as a word of the answer is there. Resolves then with the
+ * state that the page shows.
+ */
+export const askForWords = (page: InPage, question: string, id?: string) => page.evaluate(([question, id]) => new Promise(resolve => {
+  const answer = document.getElementById('answer')!
+  new MutationObserver((_, observer) => {
+    if (answer.textContent === '') return
+    observer.disconnect()
+    const said = document.getElementById('state')!.textContent
+    if (id) document.getElementById(id)!.click()
+    resolve(said)
+  }).observe(answer, { childList: true })
+  document.querySelector<HTMLInputElement>('#question')!.value = question!
+  document.querySelector<HTMLFormElement>('#form')!.requestSubmit()
+}), [question, id])
+
+/** Resolves when the only model of this site is stored. A page that closes earlier loses the rest. */
+export const untilStored = (page: InPage) => expect.poll(() => page.evaluate(async () => {
+  const { BitNet } = await import(`${location.origin}/pkg/index.js`) as typeof import('../../pkg/index.js')
+  return (await BitNet.cache.list()).map(({ complete }) => complete)
+}), SLOW).toEqual([true])
+
 const click = (page: InPage, id: string) => page.evaluate(id => document.getElementById(id)!.click(), id)
 const numbers = async (page: InPage) =>
   (await page.evaluate(() => document.getElementById('usage')!.textContent!)).split(' of ').map(Number) as [number, number]
@@ -41,8 +64,7 @@ export const expectChat = async (page: InPage) => {
   // A clone of the first session knows less.
   await click(page, 'again')
   await expect.poll(async () => (await numbers(page))[0]).toBeLessThan(usage)
-  await ask(page, 'Tell me a story.')
-  await click(page, 'stop')
+  await askForWords(page, 'Tell me a story.', 'stop')
   await expectText(page, 'state', 'AbortError')
   await click(page, 'end')
   await ask(page, 'Are you there?')

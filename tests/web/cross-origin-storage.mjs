@@ -44,6 +44,8 @@ export class Registry {
    * @type {string | undefined}
    */
   failure
+  /** How many more streams for writing are refused. */
+  refusals = 0
   /** The handles that write wait for this. */
   held = Promise.resolve()
   /** Ends that. */
@@ -127,7 +129,10 @@ export class Registry {
     }
     return {
       getFile: async () => { throw named('NotAllowedError', 'it is not written yet') },
-      createWritable: async () => ({ write, close, abort: async () => {} })
+      createWritable: async () => {
+        if (this.refusals > 0) throw named('InvalidStateError', `${this.refusals--} refusals are left`)
+        return { write, close, abort: async () => {} }
+      }
     }
   }
 }

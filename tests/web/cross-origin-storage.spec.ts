@@ -37,7 +37,7 @@ const begin = (page: InPage, isThere: boolean, form: Form = 'requestFileHandle')
 
 const asked = (page: InPage) => page.evaluate(() => window.registry.asked.splice(0))
 
-/** What the storage has of the model. */
+/** The entry of the model in the storage. */
 const entry = (page: InPage) => page.evaluate(async digits => {
   const found = window.registry.entries.get(digits)
   return found && { size: found.bytes?.size, isGlobal: found.isGlobal, writers: found.writers }

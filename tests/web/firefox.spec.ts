@@ -59,6 +59,12 @@ test('gives them on the CPU too, in each of its modules', async ({ tabs: [tab] }
   await tab.evaluate(() => (window as unknown as { allowRelaxed(): void }).allowRelaxed())
 })
 
+test('gives them on several threads', async ({ tabs: [, , isolated] }) => {
+  const info = await load(isolated, { backend: 'cpu', threads: 2, strict: true, template: 'builtin' }, GOLDEN_MODEL)
+  expect(info).toMatchObject({ threads: 2, kernels: expect.arrayContaining(['I2_S/relaxed-simd']) })
+  await expectGoldens(isolated, goldens.filter(({ name }) => name === 'who'))
+})
+
 test('the same seed draws the same text, another seed another', async ({ tabs: [tab] }) => {
   await load(tab, {}, GOLDEN_MODEL)
   for (const narrowed of [{}, { topK: 50, topP: 0.95 }]) {

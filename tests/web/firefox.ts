@@ -12,6 +12,7 @@ import { text } from 'node:stream/consumers'
 import { test as base, expect } from '@playwright/test'
 import { findFirefox, firefoxFlags } from '../../scripts/setup/firefox.mjs'
 import { llvmpipe } from '../../scripts/setup/vulkan.mjs'
+import { ISOLATED } from './harness'
 import type { InPage } from './harness'
 
 export { expect }
@@ -36,7 +37,8 @@ class Tab {
   #lastId = 0
   #url = ''
 
-  constructor(private baseURL: string) {}
+  /** `folder` comes before the paths of its pages. */
+  constructor(private baseURL: string, readonly folder: string) {}
 
   async handle(request: IncomingMessage, response: ServerResponse) {
     response.setHeader('access-control-allow-origin', '*')
@@ -70,7 +72,7 @@ class Tab {
 
   /** Opens an address of the tests' server. */
   async open(path: string) {
-    this.#url = new URL(path, this.baseURL).href
+    this.#url = new URL(this.folder + path, this.baseURL).href
     await this.#ask({ url: this.#url })
   }
 
@@ -87,18 +89,18 @@ class Tab {
 export type FirefoxTab = Pick<Tab, 'open'> & InPage
 
 /**
- * `tabs` are two tabs of one visitor, the same for all tests, because every page compiles the
- * kernels anew. A test fails if something is thrown uncaught in one of them.
+ * `tabs` are two tabs of one visitor, and one that is isolated from other origins, the same for all tests, because every page
+ * compiles the kernels anew. A test fails if something is thrown uncaught in one of them.
  */
-export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [FirefoxTab, FirefoxTab] }>({
+export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [FirefoxTab, FirefoxTab, FirefoxTab] }>({
   both: [
     async ({}, use, { project }) => {
       const baseURL = project.use.baseURL!
-      const tabs = [new Tab(baseURL), new Tab(baseURL)]
+      const tabs = ['', '', ISOLATED].map(folder => new Tab(baseURL, folder))
       const server = createServer((request, response) => void tabs[Number(request.url!.slice(1))]?.handle(request, response))
       await new Promise<void>(resolve => server.listen(0, resolve))
       const { port } = server.address() as AddressInfo
-      const pages = tabs.map((_, index) => `${baseURL}/tests/web/firefox.html?inbox=http://localhost:${port}/${index}`)
+      const pages = tabs.map((tab, index) => `${baseURL}${tab.folder}/tests/web/firefox.html?inbox=http://localhost:${port}/${index}`)
 
       const profile = mkdtempSync(join(tmpdir(), 'tritloom-firefox-'))
       // On Linux the driver of the native tests, unless the environment names another.
@@ -119,7 +121,7 @@ export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [Firefo
   tabs: [
     async ({ both }, use) => {
       for (const tab of both) await tab.open('/tests/web/harness.html')
-      await use(both as unknown as [FirefoxTab, FirefoxTab])
+      await use(both as unknown as [FirefoxTab, FirefoxTab, FirefoxTab])
     },
     { scope: 'worker' }
   ],

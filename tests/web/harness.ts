@@ -37,6 +37,8 @@ declare global {
  */
 export type InPage = Pick<Page, 'evaluate' | 'url'>
 
+/** The folder of pages that are isolated from other origins. */
+export const ISOLATED = '/as/isolated'
 /** The bundled model. */
 export const MODEL = '/models/tiny-stories.gguf'
 /** Three layers of random weights in half a megabyte, quick to load. */

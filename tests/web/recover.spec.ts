@@ -1,7 +1,7 @@
 // Losing the GPU: what runs fails and says so, what comes next goes on where the model was. Each
 // loss is followed by a new device, which compiles the kernels anew: so some tests take over ten seconds.
 import {
-  bundledGoldens, expect, failure, GOLDEN_MODEL, goldens, MODEL, RANDOM_MODEL, scripted, server, test
+  bundledGoldens, expect, failure, GOLDEN_MODEL, goldens, load, MODEL, RANDOM_MODEL, scripted, server, test
 } from './harness'
 import type { Page } from '@playwright/test'
 
@@ -310,9 +310,9 @@ test("the death of the browser's GPU process is a loss like any other", async ({
   }
 })
 
-test('a page that is frozen and shown again goes on', async ({ harness }) => {
+for (const backend of ['webgpu', 'cpu'] as const) test(`a page that is frozen and shown again goes on, ${backend}`, async ({ harness }) => {
   const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
-  await harness.evaluate(async url => { window.model = await window.tritloom.BitNet.load(url, { backend: 'webgpu' }) }, MODEL)
+  await load(harness, { backend })
   await harness.evaluate(([ids, maxTokens]) => {
     const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
     Object.assign(window, { generation, seen: [] })

@@ -3,12 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { BitNetError, LoadOptions } from '../../pkg/index.js'
 import {
-  continuation, expect, expectedIds, expectRandomModel, GOLDEN_MODEL, goldensInOrder, load, loadFailure, open, MIB,
+  continuation, expect, expectedIds, expectRandomModel, GOLDEN_MODEL, goldensInOrder, ISOLATED, load, loadFailure, open, MIB,
   RANDOM_MODEL, test
 } from './harness'
 import type { Harness } from './harness'
-
-const ISOLATED = '/as/isolated'
 
 let isolated: Harness
 let page: Harness['page']

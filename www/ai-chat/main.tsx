@@ -12,7 +12,7 @@ const agent = new ToolLoopAgent({ model, temperature: 0 })
 const transport = new DirectChatTransport({ agent, onError: messageOf })
 
 function Chat() {
-  const { messages, sendMessage, regenerate, stop, status, error } = useChat({ transport })
+  const { messages, setMessages, sendMessage, regenerate, stop, status, error, clearError } = useChat({ transport })
   const [text, setText] = useState('')
   const isAnswering = status === 'submitted' || status === 'streaming'
 
@@ -21,6 +21,12 @@ function Chat() {
     if (isAnswering || text.trim() === '') return
     setText('')
     void sendMessage({ text })
+  }
+
+  /** A conversation that the model's context does not hold any more gets no answer. */
+  function startAgain() {
+    clearError()
+    setMessages([])
   }
 
   return (
@@ -35,6 +41,7 @@ function Chat() {
         {isAnswering
           ? <button type="button" onClick={() => void stop()}>Stop</button>
           : <button className="primary">Send</button>}
+        {!isAnswering && messages.length > 0 && <button type="button" onClick={startAgain}>Start again</button>}
       </form>
     </>
   )

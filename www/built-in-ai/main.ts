@@ -5,7 +5,8 @@ import { byId } from '../shared/dom.ts'
 
 configure({
   url: BUNDLED_MODEL,
-  mayDownload: ({ bytes = 0 }) => confirm(`May the model be downloaded? It has ${Math.round(bytes / 1e6)} MB.`),
+  // The bytes are unknown if the server does not say; after a broken download they are what is missing.
+  mayDownload: ({ bytes }) => confirm(`May the model be downloaded?${bytes ? ` ${Math.ceil(bytes / 1e6)} MB would come.` : ''}`),
   answers: { maxTokens: 300 }
 })
 
@@ -23,23 +24,26 @@ let stop = new AbortController()
 const says = {
   unavailable: 'No model can run in this browser.',
   downloadable: 'The first question downloads the model.',
-  downloading: 'The model is being downloaded.',
+  downloading: 'The model is being loaded.',
   available: 'The model is here.'
 }
 
 form.addEventListener('submit', async event => {
   event.preventDefault()
   askButton.disabled = true
+  stopButton.hidden = false
   answer.value = ''
-  stop = new AbortController()
-  const { signal } = stop
   try {
     session ??= await create()
-    stopButton.hidden = false
-    for await (const text of session.promptStreaming(question.value, { signal })) answer.value += text
+    // The signal of `create` would destroy the session.
+    stop = new AbortController()
+    for await (const text of session.promptStreaming(question.value, { signal: stop.signal })) answer.value += text
     state.textContent = `${session.contextUsage} of ${session.contextWindow} tokens of this conversation are used.`
   } catch (error) {
-    state.textContent = signal.aborted ? 'Stopped.' : `${(error as Error).name}: ${(error as Error).message}`
+    const { name, message } = error as Error
+    state.textContent = stop.signal.aborted ? 'Stopped.' : `${name}: ${message}`
+    // The thread of its model may have ended: a new session loads it again.
+    if (name === 'OperationError') session = undefined
   } finally {
     stopButton.hidden = true
     askButton.disabled = false
@@ -49,9 +53,13 @@ form.addEventListener('submit', async event => {
 stopButton.addEventListener('click', () => stop.abort())
 
 async function create() {
+  stop = new AbortController()
+  progress.value = 0
   progress.hidden = false
+  state.textContent = says.downloading
   try {
     return await LanguageModel.create({
+      signal: stop.signal,
       monitor: target => target.addEventListener('downloadprogress', event => {
         progress.value = (event as ProgressEvent).loaded
       })
