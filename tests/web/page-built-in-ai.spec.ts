@@ -25,6 +25,7 @@ test('a visitor is asked, sees the load, stops it, asks, stops, and asks again',
   may = true
   await askButton(page).click()
   await expect(state(page)).toHaveText('The model is being loaded.')
+  await expect.poll(() => questions.length).toBe(2)
   await page.getByRole('button', { name: 'Stop' }).click()
   await expect(state(page)).toHaveText('Stopped.')
   await page.unroute('**/models/*.gguf')
