@@ -262,7 +262,7 @@ test('the known models are listed with size, licence and origin, as in the guide
   await openKnown(page)
   await expect(known(page)).toContainText('How much memory the GPU has, no page can know.')
   const bitnet = entry(page, 'BitNet b1.58 2B-4T')
-  await expect(bitnet).toContainText(/1\.19 GB · 2B weights · I2_S · context 4.?096 · MIT/)
+  await expect(bitnet).toContainText(/1\.19 GB · 2B weights · I2_S · context 4.?096 · MIT · at least 1\.19 GB of memory/)
   await expect(bitnet.getByRole('button')).toHaveText('Download 1.19 GB BitNet b1.58 2B-4T')
   const repository = 'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf'
   await expect(bitnet.getByRole('link', { name: 'Its files' })).toHaveAttribute('href', repository)

@@ -113,6 +113,7 @@ const loader = createLoader({
     show(false)
     chats.resume()
   },
+  onFailure: () => void stored.show(),
   onAddress: address => picker.showAddress(address)
 })
 const picker = createPicker(loader.load)

@@ -45,6 +45,8 @@ export class Growing {
   /** Matches the line that closes the code in which the text is. */
   #closing: RegExp | undefined
   #language = ''
+  /** Whether nothing of the code was read yet but the new line before it. */
+  #isFirst = false
 
   /** Takes the next text. */
   add(text: string): Grown {
@@ -58,8 +60,7 @@ export class Growing {
     this.#tail += '\n'
     const { done, open } = this.#read(true)
     if (open) done.push(open)
-    const rest = this.#closing ? this.#tail.trimEnd() : ''
-    if (rest) done.push({ kind: 'code', text: rest, language: this.#language, isNew: false })
+    if (this.#closing) this.#addCode(this.#tail.trimEnd(), done)
     return done
   }
 
@@ -76,7 +77,7 @@ export class Growing {
   #readCode(closing: RegExp, done: Part[]): boolean {
     const found = closing.exec(this.#tail)
     const end = found?.index ?? this.#tail.search(MAYBE_CLOSING)
-    if (end > 0) done.push({ kind: 'code', text: this.#tail.slice(0, end), language: this.#language, isNew: false })
+    this.#addCode(this.#tail.slice(0, end), done)
     this.#tail = this.#tail.slice(found ? end + found[0].length : end)
     if (found) this.#closing = undefined
     return found !== null
@@ -99,7 +100,8 @@ export class Growing {
     const [opening, mark, language] = (last.type === 'code' && FENCE.exec(last.raw)) || []
     if (opening && mark) {
       this.#openCode(mark, language!.trim().split(/\s/)[0] ?? '', done)
-      this.#tail = `\n${this.#tail.slice(opening.length)}`
+      // The new line before the first line of the code.
+      this.#tail = this.#tail.slice(opening.length - 1)
       return undefined
     }
     if (last.type === 'list') return this.#openList(last as Tokens.List, done)
@@ -107,9 +109,16 @@ export class Growing {
     return this.#shorten(part(last, this.#goesOn), done)
   }
 
+  #addCode(text: string, done: Part[]): void {
+    if (text === '') return
+    done.push({ kind: 'code', text: this.#isFirst ? text.slice(1) : text, language: this.#language, isNew: false })
+    this.#isFirst = false
+  }
+
   #openCode(mark: string, language: string, done: Part[]): void {
     this.#closing = new RegExp(`\\n {0,3}\\${mark[0]}{${mark.length},}[ \\t]*\\n`)
     this.#language = language
+    this.#isFirst = true
     this.#goesOn = false
     done.push({ kind: 'code', text: '', language, isNew: true })
   }

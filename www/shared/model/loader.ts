@@ -5,7 +5,7 @@ import { describeFailure, describeNote, formatBytes, isLasting } from 'tritloom/
 import { BUNDLED_MODEL } from '../bundled.ts'
 import { byId, create } from '../dom.ts'
 import { checkAvailable, failureBox, noticeBox, showNotice } from '../notices.ts'
-import { createLoading } from './loading.ts'
+import { createLoading, PAUSED } from './loading.ts'
 
 /** A model that the reader wants. */
 export interface Choice {
@@ -24,6 +24,8 @@ export interface Rest {
   onLoad(): void
   /** A model can be used. */
   onReady(choice: Choice): void
+  /** A load has failed, or was cancelled or paused. */
+  onFailure?(): void
   /** The facts of the model that can be used. */
   info(): ModelInfo
   /** The link of the page names a model. */
@@ -82,8 +84,17 @@ export function createLoader(rest: Rest) {
       rest.onReady(choice)
     } catch (error) {
       modelName.textContent = 'No model'
-      showNotice('load', loadFailure(name, error))
+      showNotice('load', error === PAUSED ? pausedBox(choice) : loadFailure(name, error))
+      rest.onFailure?.()
     }
+  }
+
+  function pausedBox(choice: Choice): HTMLElement {
+    const [box, button] = [noticeBox(`${PAUSED.message} `), create('button', '', 'Resume')]
+    button.type = 'button'
+    button.addEventListener('click', () => void load(choice))
+    box.append(button)
+    return box
   }
 
   return { start, load }
