@@ -2,14 +2,15 @@
 import type { Token } from 'tritloom'
 import { branchOff, newestEnd, pathTo, siblingsOf, titleOf, type AttachedFile, type Conversation, type Settings, type Turn, type Turns } from './conversation.ts'
 import type { Exchanged } from './exchange.ts'
+import { newId } from './ids.ts'
 import type { Library } from './library.ts'
 import type { Session } from './session.ts'
 import { BUSY_ELSEWHERE, prepare, write } from './writing.ts'
 
 /** The page, as far as conversations concern it. */
 export interface View {
-  /** Another conversation or another branch is open, or its turns have changed. */
-  onShow(): void
+  /** Another conversation or another branch is open, or its turns have changed. `toEnd` asks to show its end. */
+  onShow(toEnd: boolean): void
   /** An answer of the open conversation has got more. */
   onToken(turn: Turn, token: Token): void
   /** An answer of the open conversation has ended. */
@@ -73,7 +74,7 @@ export class Chats {
     const turns = id === undefined ? new Map() : (this.#running.get(id)?.turns ?? (await this.#library.turns(id)))
     this.#id = id
     this.turns = turns
-    this.#view.onShow()
+    this.#view.onShow(true)
     this.resume()
   }
 
@@ -84,7 +85,7 @@ export class Chats {
     const turns = await this.#library.turns(id)
     if (id !== this.#id || this.isBusy) return
     this.turns = turns
-    this.#view.onShow()
+    this.#view.onShow(false)
   }
 
   /** Goes on with an answer that a reload has interrupted, if its model is in use. */
@@ -107,9 +108,9 @@ export class Chats {
   /** Puts another answer beside one, in a branch of its own. */
   editAnswer(turn: Turn, content: string): void {
     const { toolCalls: _, figures: _f, reasoning: _r, ...rest } = turn
-    const edited = this.#add({ ...rest, id: crypto.randomUUID(), content, created: this.#now(), state: 'stopped' })
+    const edited = this.#add({ ...rest, id: newId(), content, created: this.#now(), state: 'stopped' })
     this.#save(edited.id, edited)
-    this.#view.onShow()
+    this.#view.onShow(false)
   }
 
   /** Answers the question of an answer again, in a branch of its own. */
@@ -131,7 +132,7 @@ export class Chats {
     for (const [n, { id: toolCallId }] of (turn.toolCalls ?? []).entries()) {
       const { conversation } = turn
       const parent = added.at(-1)?.id ?? turn.id
-      added.push(this.#add({ id: crypto.randomUUID(), conversation, parent, role: 'tool', content: results[n] ?? '', toolCallId, created: this.#now() }))
+      added.push(this.#add({ id: newId(), conversation, parent, role: 'tool', content: results[n] ?? '', toolCallId, created: this.#now() }))
     }
     // Otherwise a model that has to call would call without an end.
     const { toolChoice, ...options } = settings.options
@@ -147,14 +148,14 @@ export class Chats {
     const other = siblings[siblings.indexOf(turn) + step]
     if (!other) return
     this.#save(newestEnd(this.turns, other.id))
-    this.#view.onShow()
+    this.#view.onShow(false)
     this.resume()
   }
 
   /** Begins a conversation with copies of the turns up to this one, and opens it. */
   async branch(turn: Turn): Promise<void> {
     const title = `${this.conversation?.title ?? ''} (branch)`
-    const { conversation, turns } = branchOff(pathTo(this.turns, turn.id), title, Date.now(), () => crypto.randomUUID())
+    const { conversation, turns } = branchOff(pathTo(this.turns, turn.id), title, Date.now(), newId)
     await this.#library.save(conversation, ...turns)
     await this.open(conversation.id)
   }
@@ -188,7 +189,7 @@ export class Chats {
 
   #begin(text: string): Conversation {
     const now = this.#now()
-    const conversation: Conversation = { id: crypto.randomUUID(), title: titleOf(text), created: now, updated: now, leaf: null }
+    const conversation: Conversation = { id: newId(), title: titleOf(text), created: now, updated: now, leaf: null }
     this.#id = conversation.id
     void this.#library.save(conversation)
     return conversation
@@ -198,7 +199,7 @@ export class Chats {
     const before = this.conversation!.leaf
     const conversation = this.#id!
     const question = this.#add({
-      id: crypto.randomUUID(), conversation, parent, role: 'user', content, created: this.#now(), ...(files.length > 0 && { files })
+      id: newId(), conversation, parent, role: 'user', content, created: this.#now(), ...(files.length > 0 && { files })
     })
     const answer = this.#newAnswer(conversation, question.id, settings)
     this.#save(answer.id, question, answer)
@@ -207,7 +208,7 @@ export class Chats {
 
   #newAnswer(conversation: string, parent: string | null, settings: Settings): Turn {
     return this.#add({
-      id: crypto.randomUUID(), conversation, parent, role: 'assistant', content: '', created: this.#now(), state: 'writing', settings,
+      id: newId(), conversation, parent, role: 'assistant', content: '', created: this.#now(), state: 'writing', settings,
       ...(this.model !== undefined && { model: this.model })
     })
   }
@@ -235,7 +236,7 @@ export class Chats {
     const controller = new AbortController()
     this.#running.set(id, { controller, turns, turn })
     prepare(turn)
-    this.#view.onShow()
+    this.#view.onShow(true)
     const outcome: Outcome = {}
     try {
       const before = pathTo(turns, turn.parent)

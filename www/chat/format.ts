@@ -1,5 +1,5 @@
 // The format of answers, and the tools that the model may call.
-import type { GenerateOptions, ToolChoice } from 'tritloom'
+import type { GenerateOptions, Tool } from 'tritloom'
 import { byId } from '../shared/dom.ts'
 import { readSchema, readTools } from './by-hand.ts'
 
@@ -34,7 +34,15 @@ export function createFormat() {
   // As their defaults, they come back when the form is reset.
   schema.defaultValue = SCHEMA
   tools.defaultValue = TOOLS
-  choice.append(...Object.entries(CHOICES).map(([value, name]) => new Option(name, value, value === 'auto')))
+  offer([])
+
+  /** Offers these tools to call. */
+  function offer(names: readonly string[]) {
+    const { value } = choice
+    const options = [...Object.entries(CHOICES), ...names.map(name => [name, name] as const)]
+    choice.replaceChildren(...options.map(([option, name]) => new Option(name, option)))
+    choice.value = options.some(([option]) => option === value) ? value : 'auto'
+  }
 
   /** The options as they are written. Throws an error for people. */
   function options(): GenerateOptions {
@@ -44,10 +52,16 @@ export function createFormat() {
       case 'schema':
         return { responseFormat: { type: 'json_schema', schema: readSchema(schema.value) } }
       case 'tools':
-        return { tools: readTools(tools.value), toolChoice: choice.value as ToolChoice }
+        return calling(readTools(tools.value))
       default:
         return {}
     }
+  }
+
+  function calling(tools: Tool[]): GenerateOptions {
+    offer(tools.map(({ name }) => name))
+    const { value } = choice
+    return { tools, toolChoice: value === 'auto' || value === 'required' ? value : { name: value } }
   }
 
   /** Says what is wrong. Returns undefined if something is. */

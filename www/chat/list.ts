@@ -4,6 +4,7 @@ import { failureBox, noticeBox, showNotice } from '../shared/notices.ts'
 import type { Chats } from './chats.ts'
 import { saveFile } from './download.ts'
 import { fromFile, toJson, toMarkdown, type Exchanged } from './exchange.ts'
+import { newId } from './ids.ts'
 import type { Library } from './library.ts'
 import { find, type Found } from './search.ts'
 import { say } from './speaker.ts'
@@ -54,12 +55,19 @@ export function createList(chats: Chats, library: Library, onOpen: () => void) {
     const buttons = create('div', 'row-buttons')
     buttons.append(
       button('Rename', () => rename(item, id, title)),
-      button('Markdown', async () => saveFile(`${title}.md`, toMarkdown(conversation, await library.turns(id)))),
-      button('JSON', async () => saveFile(`${title}.json`, toJson([await exchanged(id)]))),
+      exporting('.md', async () => toMarkdown(conversation, await library.turns(id))),
+      exporting('.json', async () => toJson([await exchanged(id)])),
       button('Delete', () => void remove(id))
     )
     item.append(buttons)
     return item
+  }
+
+  /** A button that exports the open conversation as a file with this ending. */
+  function exporting(ending: string, text: () => Promise<string>): HTMLElement {
+    const made = button(ending, async () => saveFile(`${chats.conversation?.title}${ending}`, await text()))
+    made.ariaLabel = `Export as ${ending}`
+    return made
   }
 
   async function exchanged(id: string): Promise<Exchanged> {
@@ -124,7 +132,7 @@ export function createList(chats: Chats, library: Library, onOpen: () => void) {
     const [given] = file.files ?? []
     if (!given) return
     try {
-      const read = fromFile(given.name, await given.text(), Date.now(), () => crypto.randomUUID())
+      const read = fromFile(given.name, await given.text(), Date.now(), newId)
       for (const { conversation, turns } of read) await library.save(conversation, ...turns)
       showNotice('import', null)
       say(`${read.length} imported.`)

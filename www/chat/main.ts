@@ -48,7 +48,7 @@ const library = new Library(await openStore(), {
   }
 })
 const chats = new Chats(session, library, {
-  onShow: () => show(true),
+  onShow: show,
   onToken(turn, token) {
     showNotice('loss', null)
     transcript.append(turn, token)
@@ -126,32 +126,37 @@ newChat.addEventListener('click', () => {
   void chats.open().then(() => composer.focus())
 })
 transcript.onSuggestion(text => composer.write(text))
-// The page may be closed at any time after this.
-for (const event of ['pagehide', 'visibilitychange']) document.addEventListener(event, () => chats.saveAll())
+// The page may be closed at any time after these.
+document.addEventListener('visibilitychange', () => chats.saveAll())
 addEventListener('pagehide', () => chats.saveAll())
+addEventListener('hashchange', takePrompt)
 
 if (!library.isLasting) showNotice('unkept', noticeBox(UNKEPT))
 await library.read()
 const last = openId.get()
 await chats.open(last !== undefined && library.conversations.has(last) ? last : undefined)
 void stored.show()
-void keepPages()
 await start()
+void keepPages()
 
 async function start() {
-  const prompt = promptOf(location.hash)
-  if (prompt) {
-    await chats.open()
-    composer.write(prompt)
-    // A reload would bring the prompt again.
-    history.replaceState(null, '', location.pathname + location.search)
-  }
+  const prompt = takePrompt()
   const isNamed = new URLSearchParams(location.search).has('model')
   if (!prompt || isNamed) {
     const before = isNamed ? undefined : await lastModel()
     return loader.start(() => before ?? picker.choice())
   }
   if (await checkAvailable(BitNet.availability())) await askBefore((await lastModel()) ?? BUNDLED, loader.load)
+}
+
+/** Writes the prompt of the link into a new chat. Returns it; empty if there is none. */
+function takePrompt(): string {
+  const prompt = promptOf(location.hash)
+  if (!prompt) return ''
+  void chats.open().then(() => composer.write(prompt))
+  // A reload would bring the prompt again.
+  history.replaceState(null, '', location.pathname + location.search)
+  return prompt
 }
 
 function load(address: string, name = address) {
@@ -172,6 +177,7 @@ function withSettings(act: (settings: Settings) => void) {
 function show(toEnd: boolean) {
   const { path, turns, isBusy } = chats
   openId.set(chats.conversation?.id)
+  showNotice('deleted', null)
   transcript.show(path.map(turn => ({ turn, position: positionOf(turn) })), toEnd)
   composer.busy(isBusy)
   list.show()
@@ -189,6 +195,7 @@ function show(toEnd: boolean) {
 
 function onEnd(turn: Turn, { error, takenBack, isElsewhere }: Outcome) {
   transcript.end(turn)
+  status.end()
   show(false)
   if (takenBack) composer.giveBack(takenBack.content, takenBack.files ?? [])
   if (isElsewhere) say('Another tab is writing this answer.')

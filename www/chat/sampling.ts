@@ -63,7 +63,8 @@ function restore() {
 }
 
 preset.append(...[...Object.keys(PRESETS), OWN].map(name => new Option(name)))
-preset.addEventListener('change', () => {
+// Before the form hears of it, and names the preset by the values.
+preset.addEventListener('input', () => {
   const chosen = PRESETS[preset.value]
   if (!chosen) return
   greedy.checked = chosen.greedy

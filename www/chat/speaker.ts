@@ -2,7 +2,7 @@
 import { byId, create } from '../shared/dom.ts'
 
 /** Texts that stay. Screen readers read a text when it is added. */
-const MAX_TEXTS = 4
+const MAX_TEXTS = 50
 
 const spoken = byId('spoken', HTMLElement)
 

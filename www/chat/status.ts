@@ -8,7 +8,7 @@ const SHOWN_EVERY = 250
 
 /** Connects the line. `count` counts the tokens of messages. */
 export function createStatus(count: (messages: readonly Message[]) => Promise<number>) {
-  const line = byId('status', HTMLElement)
+  const adapter = byId('adapter', HTMLElement)
   const rate = byId('rate', HTMLElement)
   const context = byId('context', HTMLElement)
   const meter = byId('context-meter', HTMLMeterElement)
@@ -16,7 +16,8 @@ export function createStatus(count: (messages: readonly Message[]) => Promise<nu
   /** Tokens of the conversation without the answer that is being written. */
   let used = 0
   let tokens = 0
-  let first = 0
+  /** When the first token came, and the last. */
+  let [first, latest] = [0, 0]
   let shown = 0
   /** How often the conversation has changed. */
   let version = 0
@@ -27,14 +28,17 @@ export function createStatus(count: (messages: readonly Message[]) => Promise<nu
     meter.value = Math.min(1, now / info.contextLength)
   }
 
+  function showRate() {
+    if (tokens > 1 && latest > first) rate.textContent = formatRate((1000 * (tokens - 1)) / (latest - first))
+  }
+
   return {
     /** There is another model, or none. */
     setModel(now: ModelInfo | undefined) {
       info = now
       rate.textContent = context.textContent = ''
       meter.hidden = !info
-      const machine = info?.backend === 'cpu' ? 'On the processor' : 'On the graphics card'
-      line.title = info ? `${machine}: ${info.adapter || 'not named by this browser'}` : ''
+      adapter.textContent = adapter.title = info ? info.adapter || 'a graphics card that this browser does not name' : ''
     },
     /** The conversation is this one now. */
     async setMessages(messages: readonly Message[]) {
@@ -47,18 +51,21 @@ export function createStatus(count: (messages: readonly Message[]) => Promise<nu
         // A template may refuse the conversation. Its answer says so.
       }
     },
+    /** An answer begins. */
     begin() {
       tokens = 0
       rate.textContent = ''
     },
     onToken() {
-      const now = performance.now()
+      latest = performance.now()
       tokens += 1
-      if (tokens === 1) first = now
-      if (now - shown < SHOWN_EVERY) return
-      shown = now
-      if (tokens > 1 && now > first) rate.textContent = formatRate((1000 * (tokens - 1)) / (now - first))
+      if (tokens === 1) first = latest
+      if (latest - shown < SHOWN_EVERY) return
+      shown = latest
+      showRate()
       showUsed(used + tokens)
-    }
+    },
+    /** The answer has ended. */
+    end: showRate
   }
 }

@@ -1,7 +1,7 @@
 // Loads the model of a page: the one of the link or the bundled one, and later those that the
 // reader chooses.
 import { BitNet, BitNetError, type LoadOptions, type ModelInfo, type ProgressNote } from 'tritloom'
-import { describeFailure, describeNote, formatBytes, isLasting } from 'tritloom/words'
+import { describeFailure, describeNote, formatBytes, isLasting, type Advice } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../bundled.ts'
 import { byId, create } from '../dom.ts'
 import { checkAvailable, failureBox, noticeBox, showNotice } from '../notices.ts'
@@ -30,6 +30,16 @@ export interface Rest {
   info(): ModelInfo
   /** The link of the page names a model. */
   onAddress?(address: string): void
+}
+
+/** What a reader of these pages can do, where the package's own advice says nothing. */
+const ADVICE: Advice = {
+  'http': 'Check the address, or choose one of the known models.',
+  'unsupported-model': 'Choose one of the known models.',
+  'missing-tensor': 'Choose another file, or one of the known models.',
+  'tensor-shape': 'Choose another file, or one of the known models.',
+  'not-cached': 'Load it once with a network.',
+  'integrity': 'Load it again: what was damaged is downloaded anew.'
 }
 
 /** Milliseconds to wait for the size of a model. */
@@ -124,5 +134,5 @@ function lastingNotes(notes: ProgressNote[]): HTMLElement | null {
 function loadFailure(name: string, error: unknown): HTMLElement {
   const isCancelled = error instanceof DOMException && error.name === 'AbortError'
   if (isCancelled) return noticeBox(error.message)
-  return failureBox(`Could not load ${name}`, describeFailure(error))
+  return failureBox(`Could not load ${name}`, describeFailure(error, ADVICE))
 }
