@@ -1,4 +1,4 @@
-// What the tests of the chat demo share: its parts on the page, and a page that all of them use.
+// The tests of the chat demo share this: the parts of the page, and a page that all of them use.
 import type { Page } from '@playwright/test'
 import { expect, SLOW, test as base, watchErrors } from './demos.ts'
 

@@ -138,7 +138,7 @@ test('chats are exported and imported, as JSON with all branches and as Markdown
 test('an answer that was being written goes on after a reload', async ({ chat: page }) => {
   await greedy(page)
   await startStory(page)
-  // What has come is stored when the page is left, or after a second.
+  // The answer so far is stored when the page is left, and every second.
   const before = await answers(page).innerText()
   await page.reload()
   await expect(turns(page).first()).toHaveText(/brave cat/)
@@ -179,6 +179,21 @@ test('two chats answer at the same time, and another tab shows what comes', asyn
   await expect(figures(other)).toHaveText('stopped', SLOW)
   await expect(answers(other)).toHaveText(await answers(page).innerText())
   await other.close()
+})
+
+test('nothing on the page shifts while an answer comes', async ({ chat: page }) => {
+  await greedy(page)
+  await startStory(page)
+  await page.evaluate(() => {
+    let shift = 0
+    new PerformanceObserver(entries => {
+      for (const entry of entries.getEntries()) shift += (entry as unknown as { value: number }).value
+    }).observe({ type: 'layout-shift' })
+    Object.assign(window, { shift: () => shift })
+  })
+  await expect(figures(page)).toHaveCount(1, SLOW)
+  await page.evaluate(() => new Promise(requestAnimationFrame))
+  expect(await page.evaluate(() => (window as unknown as { shift(): number }).shift())).toBe(0)
 })
 
 test('a tab that is hidden gets its whole answer', async ({ chat: page }) => {
@@ -397,14 +412,16 @@ test('can be used without seeing or a mouse, on narrow and wide screens, light a
   await writeAnswer(page, '### Plan\n\n- [x] one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nx\n```\n\n> [link](https://example.com)')
   await choose(page, 'calls of tools')
   await expectAccessible(page)
+  // A screen reader hears each block of an answer when it is done.
+  await expect(page.getByRole('log')).toHaveAttribute('aria-live', 'off')
+  await expect(page.locator('#spoken')).toContainText(BYE)
+  await expect(page.locator('#spoken')).toHaveAttribute('aria-live', 'polite')
 
   // On a narrow screen the panels open over the conversation.
   await page.setViewportSize({ width: 390, height: 800 })
   await expect(search(page)).toBeHidden()
   await button(page, 'Chats').press('Enter')
   await expect(button(page, 'Chats')).toHaveAttribute('aria-expanded', 'true')
-  await expectAccessible(page)
-  await page.setViewportSize({ width: 390, height: 800 })
   await search(page).press('Escape')
   await expect(search(page)).toBeHidden()
   await expect(button(page, 'Chats')).toBeFocused()

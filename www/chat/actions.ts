@@ -1,4 +1,4 @@
-// What can be done with a turn: the buttons below it, and the forms that they open.
+// The buttons below a turn, which do something with it, and the forms that they open.
 import { create } from '../shared/dom.ts'
 import { copy } from './clipboard.ts'
 import type { Turn } from './conversation.ts'

@@ -3,7 +3,7 @@ import type { Conversation, Turn, Turns } from './conversation.ts'
 import type { Exchanged } from './exchange.ts'
 import type { Store } from './store.ts'
 
-/** What a library tells the page. */
+/** The news of a library for the page. */
 export interface LibraryEvents {
   /** The list has changed. `elsewhere` is the conversation that another tab has changed. */
   onChange(elsewhere?: string): void

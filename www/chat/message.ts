@@ -1,4 +1,4 @@
-// A turn on the page: its text, and what can be done with it. Text of the model is shown as sanitised markdown, that
+// A turn on the page. Text of the model is shown as sanitised markdown, that
 // of the reader as text.
 import type { Token } from 'tritloom'
 import { formatBytes } from 'tritloom/words'
@@ -10,7 +10,7 @@ import { say } from './speaker.ts'
 /** Characters of a message of the reader that are shown unfolded. */
 const MAX_UNFOLDED = 2000
 
-const INTERRUPTED = 'interrupted: it goes on when its model is loaded'
+const UNFINISHED = 'not finished: another tab is writing it, or it goes on when its model is loaded'
 
 export interface MessageView {
   element: HTMLElement
@@ -93,7 +93,7 @@ function answer(turn: Turn, element: HTMLElement, isLive: boolean, onFrame: () =
       call.querySelector('code')!.append(JSON.stringify(args))
       element.append(call)
     }
-    const figures = turn.state === 'writing' ? INTERRUPTED : turn.figures
+    const figures = turn.state === 'writing' ? UNFINISHED : turn.figures
     if (figures) element.append(create('p', 'figures', figures))
     onFrame()
   }

@@ -34,7 +34,8 @@ export class Session extends HeldModel {
 
   /** Lets the last of the messages go on, which is an answer. */
   goOn(conversation: string, messages: readonly Message[], options: GenerateOptions, signal: AbortSignal): Answer {
-    const { thinking: _, ...rest } = options
+    // Neither reasoning nor calls come in an answer that is begun.
+    const { thinking: _, maxThinkingTokens: _m, tools: _t, toolChoice: _c, ...rest } = options
     return this.#following(this.#chat(conversation, messages).continue({ ...rest, signal }), signal)
   }
 

@@ -12,7 +12,7 @@ const link = (href: string, html: string): string =>
   LINKED.test(href) ? `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${html}</a>` : html
 
 /** A block of code with its language and a button that copies it. A long line can be scrolled by keyboard. */
-const codeBlock = (text: string, language: string): string =>
+export const codeBlock = (text: string, language: string): string =>
   `<div class="code"><div class="bar"><span>${escape(language || 'Code')}</span>` +
   `<button type="button" class="copy">Copy</button></div><pre tabindex="0"><code>${escape(text)}</code></pre></div>`
 
@@ -46,5 +46,3 @@ export const blocksOf = (text: string): Token[] => new Lexer(marked.defaults).le
 
 /** The HTML of blocks, which has to be sanitised before it is shown. */
 export const htmlOf = (blocks: Token[]): string => marked.parser(blocks)
-
-export { codeBlock }

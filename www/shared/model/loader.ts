@@ -32,7 +32,7 @@ export interface Rest {
   onAddress?(address: string): void
 }
 
-/** What a reader of these pages can do, where the package's own advice says nothing. */
+/** Advice for readers of these pages, where the package has none. */
 const ADVICE: Advice = {
   'http': 'Check the address, or choose one of the known models.',
   'unsupported-model': 'Choose one of the known models.',

@@ -3,7 +3,7 @@ import type { LoadOptions, Progress, ProgressNote } from 'tritloom'
 import { byId, create } from '../dom.ts'
 import { describeNote, describeProgress } from 'tritloom/words'
 
-/** The reason of a load that the reader has paused. What has come of it is stored. */
+/** The reason of a load that the reader has paused. Its bytes so far are stored. */
 export const PAUSED = new DOMException('The download is paused. What has come is kept on this device.', 'AbortError')
 
 /** Whether a download that is stopped now would go on where it was. */
