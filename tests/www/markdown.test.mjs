@@ -3,19 +3,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { load } from './load.mjs'
 
-const { Growing } = await load('chat/markdown/growing.ts')
+const { Blocks } = await load('chat/markdown/blocks.ts')
 const { blocksOf, htmlOf } = await load('chat/markdown/html.ts')
 
 /** Reads a text in steps. Returns all parts, and the open part after each step. */
 const grow = (text, step) => {
-  const growing = new Growing()
+  const blocks = new Blocks()
   const [done, opened] = [[], []]
   for (let at = 0; at < text.length; at += step) {
-    const grown = growing.add(text.slice(at, at + step))
+    const grown = blocks.add(text.slice(at, at + step))
     done.push(...grown.done)
     if (grown.open) opened.push(grown.open)
   }
-  done.push(...growing.end())
+  done.push(...blocks.end())
   return { done, opened }
 }
 

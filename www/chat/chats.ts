@@ -107,7 +107,7 @@ export class Chats {
 
   /** Puts another answer beside one, in a branch of its own. */
   editAnswer(turn: Turn, content: string): void {
-    const { toolCalls: _, figures: _f, reasoning: _r, ...rest } = turn
+    const { toolCalls: _, figures: _f, reasoning: _r, settings: _s, ...rest } = turn
     const edited = this.#add({ ...rest, id: newId(), content, created: this.#now(), state: 'stopped' })
     this.#save(edited.id, edited)
     this.#view.onShow(false)

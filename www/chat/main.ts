@@ -43,6 +43,8 @@ const library = new Library(await openStore(), {
     if (elsewhere !== undefined) void chats.changedElsewhere(elsewhere)
   },
   onUnstored(error) {
+    // It is told once, and not with each word of an answer.
+    if (document.querySelector('[data-notice="unstored"]')) return
     const advice = 'Delete chats or stored models to make room, and export what you want to keep.'
     showNotice('unstored', failureBox('The chat could not be kept', { ...describeFailure(error), advice }))
   }

@@ -1,9 +1,10 @@
-// A turn on the page. Text of the model is shown as sanitised markdown, that
-// of the reader as text.
+// A turn on the page. Text of the model is shown as sanitised markdown, or as code
+// if it is JSON; that of the reader as text.
 import type { Token } from 'tritloom'
 import { formatBytes } from 'tritloom/words'
 import { create } from '../shared/dom.ts'
 import type { AttachedFile, Turn } from './conversation.ts'
+import { createCode } from './markdown/code.ts'
 import { createMarkdown } from './markdown/view.ts'
 import { say } from './speaker.ts'
 
@@ -59,7 +60,8 @@ function result({ content }: Turn): HTMLElement {
 function answer(turn: Turn, element: HTMLElement, isLive: boolean, onFrame: () => void) {
   const box = create('div', 'message assistant')
   box.append(create('span', 'visually-hidden', 'Model: '))
-  const markdown = createMarkdown(box, isLive ? say : undefined, onFrame)
+  const isJson = turn.settings?.options.responseFormat !== undefined
+  const shown = isJson ? createCode(box, 'JSON', onFrame) : createMarkdown(box, isLive ? say : undefined, onFrame)
   const reasoning = new Text()
   element.append(box)
   add(turn.reasoning ?? '', 'reasoning')
@@ -68,7 +70,7 @@ function answer(turn: Turn, element: HTMLElement, isLive: boolean, onFrame: () =
   else end()
 
   function add(text: string, channel: Token['channel']) {
-    if (channel === 'answer' && text) markdown.append(text)
+    if (channel === 'answer' && text) shown.append(text)
     if (channel !== 'reasoning' || !text) return
     if (!reasoning.isConnected) box.before(reasoningBox(reasoning))
     reasoning.appendData(text)
@@ -84,7 +86,7 @@ function answer(turn: Turn, element: HTMLElement, isLive: boolean, onFrame: () =
   }
 
   function end() {
-    markdown.end()
+    shown.end()
     box.classList.remove('streaming')
     box.hidden = turn.content === ''
     for (const call of element.querySelectorAll('.call')) call.remove()

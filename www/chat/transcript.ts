@@ -78,7 +78,11 @@ export function createTranscript(actions: Actions) {
       for (const { view } of before.values()) {
         if (rows.get(view.turn.id)?.view !== view) view.element.remove()
       }
-      for (const { view } of rows.values()) if (!view.element.isConnected) log.append(view.element)
+      let previous: Element = welcome
+      for (const { view: { element } } of rows.values()) {
+        if (previous.nextElementSibling !== element) previous.after(element)
+        previous = element
+      }
       welcome.hidden = rows.size > 0
       if (toEnd) isAtEnd = true
       showEnd()

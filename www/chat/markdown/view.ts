@@ -1,5 +1,5 @@
 // Markdown on the page while it grows. A frame reads a bounded amount of text, and changes only the end of the page.
-import { Growing, type Part } from './growing.ts'
+import { Blocks, type Part } from './blocks.ts'
 import { codeBlock, htmlOf } from './html.ts'
 import { sanitised } from './sanitise.ts'
 
@@ -9,7 +9,8 @@ const MAX_FRAME = 4000
 /** The elements whose children are items and rows. */
 const INNER = { list: 'ul, ol', table: 'tbody' } as const
 
-export interface Markdown {
+/** A text on the page that grows. */
+export interface Growing {
   /** Shows the next text, in the next frame. */
   append(text: string): void
   /** The text has ended: shows all of it now. */
@@ -20,8 +21,8 @@ export interface Markdown {
  * Shows markdown in `box`. `onBlock` gets the text of each block when it is done, `onFrame` is called after a change
  * of the page.
  */
-export function createMarkdown(box: HTMLElement, onBlock: (text: string) => void = () => {}, onFrame = () => {}): Markdown {
-  const growing = new Growing()
+export function createMarkdown(box: HTMLElement, onBlock: (text: string) => void = () => {}, onFrame = () => {}): Growing {
+  const blocks = new Blocks()
   let waiting = ''
   let frame = 0
   /** The nodes of the open part, which the next text replaces. */
@@ -79,7 +80,7 @@ export function createMarkdown(box: HTMLElement, onBlock: (text: string) => void
   function take(length: number) {
     const text = waiting.slice(0, length)
     waiting = waiting.slice(length)
-    show(growing.add(text))
+    show(blocks.add(text))
   }
 
   function onNextFrame() {
@@ -97,7 +98,7 @@ export function createMarkdown(box: HTMLElement, onBlock: (text: string) => void
       cancelAnimationFrame(frame)
       frame = 0
       while (waiting) take(MAX_FRAME)
-      show({ done: growing.end() })
+      show({ done: blocks.end() })
       onFrame()
     }
   }

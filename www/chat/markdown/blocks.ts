@@ -35,7 +35,7 @@ const MAYBE_MARK = /(?<=^|\n)[ \t]*(?:[-=*+#>|`~_]{1,9}|\d{1,9}[.)]?)?[ \t]*$|$/
 /** The rows of a table before those of its body. */
 const HEADER = /^[^\n]*\n[^\n]*\n/
 
-export class Growing {
+export class Blocks {
   /** The text of the open part. */
   #tail = ''
   /** The header of the table whose last row is open. */
