@@ -55,7 +55,7 @@ export function createBar(turn: Turn, { index, count, isLast, isBusy, isLive }: 
 
 /** Opens a form in which the text of a turn is changed, in front of its bar. */
 function openEditor(turn: Turn, bar: HTMLElement, actions: Actions) {
-  const form = create('form', 'editor')
+  const form = create('form', 'editor editing')
   const field = create('textarea')
   field.value = turn.content
   field.ariaLabel = turn.role === 'user' ? 'Edited message' : 'Edited answer'

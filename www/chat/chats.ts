@@ -15,6 +15,8 @@ export interface View {
   onToken(turn: Turn, token: Token): void
   /** An answer of the open conversation has ended. */
   onEnd(turn: Turn, outcome: Outcome): void
+  /** An answer of another conversation has ended. */
+  onEndElsewhere(): void
 }
 
 export interface Outcome {
@@ -32,6 +34,14 @@ interface Running {
   turn: Turn
 }
 
+/** How an answer is taken back. */
+interface Back {
+  /** The end of the branch that is shown then. */
+  before: string | null
+  /** The turns that go with it. */
+  remove?: Turn[]
+}
+
 export class Chats {
   /** The turns of the open conversation. */
   turns: Turns = new Map()
@@ -43,6 +53,8 @@ export class Chats {
   #view: View
   #running = new Map<string, Running>()
   #lastCreated = 0
+  /** How often a conversation was opened. */
+  #opened = 0
 
   constructor(session: Session, library: Library, view: View) {
     this.#session = session
@@ -71,7 +83,9 @@ export class Chats {
 
   /** Opens a conversation; a new one without an id. */
   async open(id?: string): Promise<void> {
+    const mine = ++this.#opened
     const turns = id === undefined ? new Map() : (this.#running.get(id)?.turns ?? (await this.#library.turns(id)))
+    if (mine !== this.#opened) return
     this.#id = id
     this.turns = turns
     this.#view.onShow(true)
@@ -115,9 +129,10 @@ export class Chats {
 
   /** Answers the question of an answer again, in a branch of its own. */
   regenerate(turn: Turn, settings: Settings): void {
+    const before = this.conversation!.leaf
     const answer = this.#newAnswer(turn.conversation, turn.parent, settings)
     this.#save(answer.id, answer)
-    void this.#write(answer, { before: turn.id })
+    void this.#write(answer, { before })
   }
 
   /** Lets an answer go on. */
@@ -226,11 +241,8 @@ export class Chats {
     void this.#library.save({ ...conversation, leaf, updated }, ...turns)
   }
 
-  /**
-   * Generates an answer. If nothing of it comes, it is taken back, with the turns to `remove`, and the branch that
-   * ended `before` is shown again.
-   */
-  async #write(turn: Turn, back?: { before: string | null, remove?: Turn[] }): Promise<void> {
+  /** Generates an answer. `back` says how to take it back if nothing of it comes while its conversation is open. */
+  async #write(turn: Turn, back?: Back): Promise<void> {
     const { turns } = this
     const id = turn.conversation
     const controller = new AbortController()
@@ -250,20 +262,25 @@ export class Chats {
       outcome.error = error
     }
     this.#running.delete(id)
+    if (id !== this.#id) return this.#view.onEndElsewhere()
     const isEmpty = turn.content === '' && turn.reasoning === undefined
     if (outcome.error !== undefined && isEmpty && back) {
-      const { before, remove = [] } = back
-      const gone = [...remove, turn]
-      for (const { id } of gone) turns.delete(id)
-      void this.#library.deleteTurns(id, gone.map(({ id }) => id))
-      const conversation = this.#library.conversations.get(id)
-      if (turns.size === 0) void this.#library.delete(id)
-      else if (conversation) void this.#library.save({ ...conversation, leaf: before })
-      if (turns.size === 0 && id === this.#id) this.#id = undefined
-      const question = remove.find(({ role }) => role === 'user')
+      this.#takeBack(turn, back)
+      const question = back.remove?.find(({ role }) => role === 'user')
       if (question) outcome.takenBack = question
     }
-    if (id === this.#id || (this.#id === undefined && turns === this.turns)) this.#view.onEnd(turn, outcome)
+    this.#view.onEnd(turn, outcome)
+  }
+
+  /** Takes an answer back. A conversation without turns is a new one again. */
+  #takeBack(turn: Turn, { before, remove = [] }: Back): void {
+    const id = turn.conversation
+    const gone = [...remove, turn]
+    for (const turn of gone) this.turns.delete(turn.id)
+    void this.#library.deleteTurns(id, gone.map(turn => turn.id))
+    if (this.turns.size > 0) return this.#save(before)
+    void this.#library.delete(id)
+    this.#id = undefined
   }
 
   /** The time, later than that of any turn before. */

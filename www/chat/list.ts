@@ -30,9 +30,13 @@ export function createList(chats: Chats, library: Library, onOpen: () => void) {
     const found = find(query, all, query ? await library.allTurns() : [])
     // Whoever renames a conversation keeps the field.
     if (mine !== version || list.querySelector('form')) return
-    const focused = document.activeElement?.closest<HTMLElement>('#chat-list li')?.dataset.id
+    const focused = document.activeElement instanceof HTMLButtonElement && list.contains(document.activeElement) ? document.activeElement : undefined
+    const id = focused?.closest('li')?.dataset.id
     list.replaceChildren(...found.map(row))
-    if (focused) list.querySelector<HTMLElement>(`[data-id="${focused}"] .open`)?.focus()
+    if (focused && id) {
+      const buttons = [...list.querySelectorAll<HTMLElement>(`[data-id="${id}"] button`)]
+      ;(buttons.find(({ textContent }) => textContent === focused.textContent) ?? buttons[0])?.focus()
+    }
     none.hidden = found.length > 0
     none.textContent = query ? 'No chat has these words.' : 'There are no chats yet.'
     count.textContent = query ? `${found.length} found` : ''
@@ -55,17 +59,18 @@ export function createList(chats: Chats, library: Library, onOpen: () => void) {
     const buttons = create('div', 'row-buttons')
     buttons.append(
       button('Rename', () => rename(item, id, title)),
-      exporting('.md', async () => toMarkdown(conversation, await library.turns(id))),
-      exporting('.json', async () => toJson([await exchanged(id)])),
+      exporting(`${title}.md`, async () => toMarkdown(conversation, await library.turns(id))),
+      exporting(`${title}.json`, async () => toJson([await exchanged(id)])),
       button('Delete', () => void remove(id))
     )
     item.append(buttons)
     return item
   }
 
-  /** A button that exports the open conversation as a file with this ending. */
-  function exporting(ending: string, text: () => Promise<string>): HTMLElement {
-    const made = button(ending, async () => saveFile(`${chats.conversation?.title}${ending}`, await text()))
+  /** A button that exports a conversation as a file with this name. */
+  function exporting(name: string, text: () => Promise<string>): HTMLElement {
+    const ending = name.slice(name.lastIndexOf('.'))
+    const made = button(ending, async () => saveFile(name, await text()))
     made.ariaLabel = `Export as ${ending}`
     return made
   }

@@ -56,7 +56,8 @@ const chats = new Chats(session, library, {
     transcript.append(turn, token)
     status.onToken()
   },
-  onEnd
+  onEnd,
+  onEndElsewhere: () => list.show()
 })
 const newChat = byId('new-chat', HTMLButtonElement)
 const panels = createPanels()
@@ -146,6 +147,7 @@ async function start() {
   const isNamed = new URLSearchParams(location.search).has('model')
   if (!prompt || isNamed) {
     const before = isNamed ? undefined : await lastModel()
+    if (before && before.source !== BUNDLED.source) picker.showAddress(before.source as string)
     return loader.start(() => before ?? picker.choice())
   }
   if (await checkAvailable(BitNet.availability())) await askBefore((await lastModel()) ?? BUNDLED, loader.load)
@@ -166,10 +168,10 @@ function load(address: string, name = address) {
   void loader.load({ source: address, name })
 }
 
-/** Does something with the settings, if they can be used and there is a model. */
+/** Does something with the settings, if they can be used, and a model is there that writes no answer of this chat yet. */
 function withSettings(act: (settings: Settings) => void) {
-  const settings = readSettings()
-  if (!settings || chats.model === undefined) return
+  const settings = chats.model === undefined || chats.isBusy ? null : readSettings()
+  if (!settings) return
   if (session.isLost) showNotice('loss', noticeBox('Bringing the model back …'))
   status.begin()
   act(settings)
@@ -201,7 +203,7 @@ function onEnd(turn: Turn, { error, takenBack, isElsewhere }: Outcome) {
   show(false)
   if (takenBack) composer.giveBack(takenBack.content, takenBack.files ?? [])
   if (isElsewhere) say('Another tab is writing this answer.')
-  const isKept = chats.turns.has(turn.id)
+  const isKept = turn.content !== ''
   if (error !== undefined) transcript.fail(failureBox(isKept ? 'The answer broke off' : 'No answer', describeFailure(error, adviceFor(isKept))))
   else say('The answer has ended.')
 }

@@ -63,6 +63,7 @@ function answer(turn: Turn, element: HTMLElement, isLive: boolean, onFrame: () =
   const isJson = turn.settings?.options.responseFormat !== undefined
   const shown = isJson ? createCode(box, 'JSON', onFrame) : createMarkdown(box, isLive ? say : undefined, onFrame)
   const reasoning = new Text()
+  let hasEnded = false
   element.append(box)
   add(turn.reasoning ?? '', 'reasoning')
   add(turn.content, 'answer')
@@ -86,6 +87,8 @@ function answer(turn: Turn, element: HTMLElement, isLive: boolean, onFrame: () =
   }
 
   function end() {
+    if (hasEnded) return
+    hasEnded = true
     shown.end()
     box.classList.remove('streaming')
     box.hidden = turn.content === ''

@@ -55,7 +55,8 @@ export function createTranscript(actions: Actions) {
     const content = contentOf(turn, position.isLive)
     const row = known?.view.turn === turn && known.content === content ? known : { view: createMessage(turn, position.isLive, showEnd), content, position: '' }
     const now = JSON.stringify(position)
-    if (row.position !== now) {
+    // A text that is being edited stays on the page.
+    if (row.position !== now && !row.view.element.querySelector('.editing')) {
       row.position = now
       setBar(row.view, position)
     }

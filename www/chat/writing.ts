@@ -68,6 +68,7 @@ async function generate({ session, library, before, turn, signal, onToken }: Job
     if (unseen > 0) turn.figures += ` · the oldest ${unseen} messages did not fit into the context`
   } catch (error) {
     turn.state = 'failed'
+    turn.figures = `broke off: ${error instanceof Error ? error.message : error}`
     throw error
   } finally {
     await library.saveTurn(turn)

@@ -36,7 +36,9 @@ export function createMarkdown(box: HTMLElement, onBlock: (text: string) => void
     for (const node of openNodes) node.remove()
     for (const part of done) {
       const nodes = put(part)
-      const text = nodes.map(({ textContent }) => textContent).join(' ').trim()
+      // Code is not read aloud.
+      const isCode = part.kind === 'code' || part.block.type === 'code'
+      const text = isCode ? '' : nodes.map(({ textContent }) => textContent).join(' ').trim()
       if (text) onBlock(text)
     }
     openNodes = open ? put(open) : []
@@ -73,7 +75,6 @@ export function createMarkdown(box: HTMLElement, onBlock: (text: string) => void
       box.append(block)
     }
     code.appendData(text)
-    // Code is not read aloud as it comes.
     return []
   }
 
