@@ -9,7 +9,7 @@ import { Chats, type Outcome } from './chats.ts'
 import { createComposer } from './composer.ts'
 import { messagesOf, siblingsOf, type Settings, type Turn } from './conversation.ts'
 import { showInfo } from './info.ts'
-import { keep, openId } from './kept.ts'
+import { openId } from './kept.ts'
 import { Library } from './library.ts'
 import { promptOf } from './link.ts'
 import { createList } from './list.ts'
@@ -19,7 +19,7 @@ import { createPicker } from './picker.ts'
 import { offerThinking, readSettings } from './sampling.ts'
 import { Session } from './session.ts'
 import { say } from './speaker.ts'
-import { askBefore, lastModel } from './start.ts'
+import { askBefore, keepModel, lastModel } from './start.ts'
 import { createStatus } from './status.ts'
 import { openStore } from './store.ts'
 import { createStored } from './stored.ts'
@@ -102,21 +102,20 @@ const loader = createLoader({
     showInfo(null)
     show(false)
   },
-  onReady({ source, name }) {
+  onReady(choice) {
     const { info, model } = session
     showInfo(info)
     offerThinking(info.thinking)
     status.setModel(info)
     newChat.disabled = false
     composer.ready(true)
-    chats.model = typeof source === 'string' ? source : name
-    if (typeof source === 'string') keep('model', { source, name })
-    void stored.show()
-    void model.stored.then(() => stored.show())
+    chats.model = typeof choice.source === 'string' ? choice.source : choice.name
+    keepModel(choice)
+    void model.stored.then(() => stored.update())
     show(false)
     chats.resume()
   },
-  onFailure: () => void stored.show(),
+  onFailure: () => stored.update(),
   onAddress: address => picker.showAddress(address)
 })
 const picker = createPicker(loader.load)
@@ -138,19 +137,16 @@ if (!library.isLasting) showNotice('unkept', noticeBox(UNKEPT))
 await library.read()
 const last = openId.get()
 await chats.open(last !== undefined && library.conversations.has(last) ? last : undefined)
-void stored.show()
 await start()
 void keepPages()
 
 async function start() {
   const prompt = takePrompt()
   const isNamed = new URLSearchParams(location.search).has('model')
-  if (!prompt || isNamed) {
-    const before = isNamed ? undefined : await lastModel()
-    if (before && before.source !== BUNDLED.source) picker.showAddress(before.source as string)
-    return loader.start(() => before ?? picker.choice())
-  }
-  if (await checkAvailable(BitNet.availability())) await askBefore((await lastModel()) ?? BUNDLED, loader.load)
+  const before = isNamed ? undefined : await lastModel()
+  if (before) picker.showAddress(before.source as string)
+  if (before || isNamed || !prompt) return loader.start(() => before ?? picker.choice())
+  if (await checkAvailable(BitNet.availability())) await askBefore(loader.load)
 }
 
 /** Writes the prompt of the link into a new chat. Returns it; empty if there is none. */
@@ -185,7 +181,8 @@ function show(toEnd: boolean) {
   transcript.show(path.map(turn => ({ turn, position: positionOf(turn) })), toEnd)
   composer.busy(isBusy)
   list.show()
-  if (!isBusy) void status.setMessages(messagesOf(path))
+  const { system } = [...path].reverse().find(({ settings }) => settings)?.settings ?? {}
+  if (!isBusy) void status.setMessages(messagesOf(path, system))
 
   function positionOf(turn: Turn) {
     const siblings = siblingsOf(turns, turn)

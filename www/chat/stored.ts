@@ -5,8 +5,9 @@ import { byId, create } from '../shared/dom.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { say } from './speaker.ts'
 
-/** Connects the list. `load` loads the model of an address. */
+/** Connects the list, which is read when it is opened: that may fetch code. `load` loads the model of an address. */
 export function createStored(load: (address: string) => void) {
+  const box = byId('stored', HTMLDetailsElement)
   const list = byId('stored-models', HTMLElement)
   const none = byId('stored-none', HTMLElement)
 
@@ -61,7 +62,14 @@ export function createStored(load: (address: string) => void) {
     return button
   }
 
-  return { show }
+  /** Shows the list again if it is open. */
+  function update() {
+    if (box.open) void show()
+  }
+
+  box.addEventListener('toggle', update)
+
+  return { update }
 }
 
 function named(what: string, name: string, act: () => void): HTMLButtonElement {
