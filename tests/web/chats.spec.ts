@@ -94,6 +94,7 @@ test('chats are kept, found, renamed, deleted and brought back', async ({ chat: 
   await page.reload()
   await ready(page)
   await expect(turns(page)).toHaveText(['You: Good night!', `Model: ${BYE}`])
+  await expect(page.locator('#context')).toHaveText(/^[1-9]\d of 1.?024 tokens$/)
   const count = await entries(page).count()
   await button(page, 'Delete').click()
   await expect(entries(page)).toHaveCount(count - 1)
@@ -265,6 +266,8 @@ test('a tool that the model calls is answered by hand', async ({ chat: page }) =
   await field(page).fill('How warm is it?')
   await field(page).press('Enter')
   await expect(last(page).locator('.call')).toHaveText(/^Calls weather \{"city":".*"\}$/, SLOW)
+  // The tools are part of the prompt.
+  await expect.poll(async () => Number.parseInt(await page.locator('#context').innerText())).toBeGreaterThan(200)
   await page.getByLabel('Result of weather').fill('7 degrees')
   await page.getByLabel('Most tokens').fill('8')
   await button(page, 'Give the results').click()

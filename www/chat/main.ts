@@ -7,7 +7,7 @@ import { BUNDLED, createLoader } from '../shared/model/loader.ts'
 import { checkAvailable, failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
 import { Chats, type Outcome } from './chats.ts'
 import { createComposer } from './composer.ts'
-import { messagesOf, siblingsOf, type Settings, type Turn } from './conversation.ts'
+import { messagesOf, siblingsOf, withNext, type Settings, type Turn } from './conversation.ts'
 import { showInfo } from './info.ts'
 import { openId } from './kept.ts'
 import { Library } from './library.ts'
@@ -76,7 +76,7 @@ const transcript = createTranscript({
     if (shown) transcript.focus(shown, step < 0 ? 'Branch before' : 'Branch after')
   }
 })
-const status = createStatus(messages => session.model.countTokens(messages))
+const status = createStatus((messages, options) => session.model.countTokens(messages, options))
 const list = createList(chats, library, () => panels.close())
 
 const composer = createComposer({
@@ -181,8 +181,11 @@ function show(toEnd: boolean) {
   transcript.show(path.map(turn => ({ turn, position: positionOf(turn) })), toEnd)
   composer.busy(isBusy)
   list.show()
-  const { system } = [...path].reverse().find(({ settings }) => settings)?.settings ?? {}
-  if (!isBusy) void status.setMessages(messagesOf(path, system))
+  if (!isBusy) {
+    const { system, options } = [...path].reverse().find(({ settings }) => settings)?.settings ?? {}
+    const { tools, toolChoice } = options ?? {}
+    void status.setMessages(withNext(messagesOf(path, system)), tools ? { tools, ...(toolChoice && { toolChoice }) } : {})
+  }
 
   function positionOf(turn: Turn) {
     const siblings = siblingsOf(turns, turn)

@@ -1,13 +1,13 @@
 // The line below the message: tokens a second while an answer comes, how much of the context is used, and the adapter.
-import type { Message, ModelInfo } from 'tritloom'
+import type { CountOptions, Message, ModelInfo } from 'tritloom'
 import { formatCount, formatRate } from 'tritloom/words'
 import { byId } from '../shared/dom.ts'
 
 /** Milliseconds between two changes of the rate. */
 const SHOWN_EVERY = 250
 
-/** Connects the line. `count` counts the tokens of messages. */
-export function createStatus(count: (messages: readonly Message[]) => Promise<number>) {
+/** Connects the line. `count` counts the tokens of messages, with the tools of which the model knows. */
+export function createStatus(count: (messages: readonly Message[], options: CountOptions) => Promise<number>) {
   const adapter = byId('adapter', HTMLElement)
   const rate = byId('rate', HTMLElement)
   const context = byId('context', HTMLElement)
@@ -41,11 +41,11 @@ export function createStatus(count: (messages: readonly Message[]) => Promise<nu
       adapter.textContent = adapter.title = info ? info.adapter || 'a graphics card that this browser does not name' : ''
     },
     /** The conversation is this one now. */
-    async setMessages(messages: readonly Message[]) {
+    async setMessages(messages: readonly Message[], options: CountOptions) {
       const mine = ++version
       if (!info) return
       try {
-        const now = messages.length > 0 ? await count(messages) : 0
+        const now = messages.length > 0 ? await count(messages, options) : 0
         if (mine === version) showUsed((used = now))
       } catch {
         // A template may refuse the conversation. Its answer says so.
