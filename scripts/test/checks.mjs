@@ -178,6 +178,7 @@ export const checks = [
   { ...native, name: 'GPU tests, SwiftShader', step: testOnSwiftShader },
   { ...web, part: ['web', 'soak'], name: 'Package', step: makePackage },
   { ...web, name: 'Package in Node', step: nodeTests('pkg') },
+  { ...web, name: 'Logic of the demos', step: nodeTests('www') },
   { ...web, name: 'Node, on the CPU', step: nodeTests('node') },
   { ...web, name: 'Deno, Bun, and Node with a GPU', step: testOthers },
   { ...web, name: 'AI SDK in Node 22', step: nodeTests('ai-sdk', findNewerNode) },

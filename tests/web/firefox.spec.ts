@@ -197,6 +197,17 @@ test('the chat demo answers', async ({ tabs: [tab] }) => {
   })
   await expectText(tab, '[role=log] .figures', /tokens\/s/)
   await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
+  // Another branch, which a reload finds again.
+  const press = (name: string) => tab.evaluate(name => {
+    const buttons = [...document.querySelectorAll<HTMLButtonElement>('[role=log] .turn:last-of-type .actions button')]
+    buttons.find(({ textContent }) => textContent === name)!.click()
+  }, name)
+  await press('Regenerate')
+  await expectText(tab, '[role=log] .turn:last-of-type .actions', /2\/2.*Continue/)
+  await tab.open('/dist/chat/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
+  await expectText(tab, '#chat-list', /Who are you/)
 })
 
 test('the chat with the AI SDK answers', async ({ tabs: [tab] }) => {

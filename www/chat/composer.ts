@@ -1,19 +1,37 @@
-// The form in which the reader writes: the field, Send and Stop, and their keys.
+// The form in which the reader writes: the field, its files, Send and Stop, and their keys.
 import { byId } from '../shared/dom.ts'
+import { createAttachments } from './attachments.ts'
+import { copy } from './clipboard.ts'
+import type { AttachedFile } from './conversation.ts'
+import { linkTo } from './link.ts'
 
-/** Connects the form. `send` gets the written text. The Stop button and Esc call `stop`. */
-export function createComposer({ send, stop }: { send(text: string): void; stop(): void }) {
+interface Uses {
+  send(text: string, files: AttachedFile[]): void
+  stop(): void
+  /** The address of the model that a link offers; undefined for none. */
+  linkedModel(): string | undefined
+}
+
+/** Connects the form. `send` gets what was written. The Stop button and Esc call `stop`. */
+export function createComposer({ send, stop, linkedModel }: Uses) {
   const form = byId('composer', HTMLFormElement)
   const field = byId('prompt', HTMLTextAreaElement)
   const sendButton = byId('send', HTMLButtonElement)
   const stopButton = byId('stop', HTMLButtonElement)
+  const linkButton = byId('copy-link', HTMLButtonElement)
+  const note = byId('composer-note', HTMLElement)
   let ready = false
   let busy = false
+
+  const tell = (text: string) => (note.textContent = text)
+  const attachments = createAttachments({ onChange: update, tell })
 
   function update() {
     sendButton.hidden = busy
     stopButton.hidden = !busy
-    sendButton.disabled = !ready || field.value.trim() === ''
+    const isEmpty = field.value.trim() === ''
+    sendButton.disabled = !ready || (isEmpty && attachments.files.length === 0)
+    linkButton.disabled = isEmpty
   }
 
   function write(text: string) {
@@ -25,7 +43,8 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
   form.addEventListener('submit', event => {
     event.preventDefault()
     if (sendButton.disabled || busy) return
-    send(field.value.trim())
+    tell('')
+    send(field.value.trim(), attachments.files)
   })
   field.addEventListener('input', update)
   field.addEventListener('keydown', event => {
@@ -38,6 +57,14 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
     if (event.key === 'Escape' && busy) stop()
   })
   stopButton.addEventListener('click', stop)
+  linkButton.addEventListener('click', () => {
+    try {
+      void copy(linkTo(location.href, field.value.trim(), linkedModel()), linkButton)
+      tell('')
+    } catch (error) {
+      tell(error instanceof Error ? error.message : String(error))
+    }
+  })
   update()
 
   return {
@@ -48,19 +75,24 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
       ready = now
       update()
     },
-    /**
-     * Sets whether an answer is being generated. Meanwhile the reader may write the next message.
-     */
+    /** Sets whether an answer is being generated. Meanwhile the reader may write the next message. */
     busy(now: boolean) {
       busy = now
-      if (busy) field.value = ''
       update()
       // The button that had the focus is hidden now.
       if (document.activeElement === document.body) (busy ? stopButton : field).focus()
     },
+    /** The message was sent. */
+    clear() {
+      field.value = ''
+      attachments.set([])
+    },
     /** Puts a message back that got no answer, unless the reader has begun another one. */
-    giveBack(text: string) {
-      if (field.value === '') field.value = text
+    giveBack(text: string, files: AttachedFile[]) {
+      if (field.value === '' && attachments.files.length === 0) {
+        field.value = text
+        attachments.set(files)
+      }
       update()
     }
   }

@@ -1,21 +1,34 @@
-// The conversation on the page. Text is inserted as text, never as HTML.
-import type { Stats, Token } from 'tritloom'
-import { byId, create } from '../shared/dom.ts'
-import type { Failure } from 'tritloom/words'
-import { describeStats } from '../shared/figures.ts'
-import { failureBox } from '../shared/notices.ts'
+// The conversation on the page: the turns of the branch that is shown.
+import type { Token } from 'tritloom'
+import { byId } from '../shared/dom.ts'
+import { createBar, createResults, type Actions, type Position } from './actions.ts'
+import { copy } from './clipboard.ts'
+import type { Turn } from './conversation.ts'
+import { createMessage, type MessageView } from './message.ts'
 
-/** A question on the page, and its answer as it comes. */
-export interface Turn {
-  append(token: Token): void
-  finish(stats: Stats | null, seed: number | undefined): void
-  fail(failure: Failure): void
+/** A turn with its position. */
+export interface Shown {
+  turn: Turn
+  position: Position
 }
 
+interface Row {
+  view: MessageView
+  /** All that the view shows, to find out whether it has to be made again. */
+  content: string
+  position: string
+}
+
+/** Pixels from the end within which the end counts as in view. */
+const NEAR = 40
+
 /** Connects the conversation on the page. */
-export function createTranscript() {
+export function createTranscript(actions: Actions) {
   const log = byId('transcript', HTMLElement)
   const welcome = byId('welcome', HTMLElement)
+  let rows = new Map<string, Row>()
+  /** The box with the reason why no answer came. */
+  let failure: HTMLElement | undefined
 
   /** Whether the end is in view. It is kept in view unless the reader scrolls up. */
   let isAtEnd = true
@@ -23,7 +36,7 @@ export function createTranscript() {
   log.addEventListener('scroll', () => {
     const distance = log.scrollHeight - log.scrollTop - log.clientHeight
     // The end may have moved away since, for example because the log got smaller.
-    isAtEnd = distance < 40 || (isAtEnd && log.scrollTop >= top)
+    isAtEnd = distance < NEAR || (isAtEnd && log.scrollTop >= top)
     top = log.scrollTop
   })
   const showEnd = () => {
@@ -32,58 +45,71 @@ export function createTranscript() {
   // The field below grows with its text.
   new ResizeObserver(showEnd).observe(log)
 
-  function keepInView(change: () => void) {
-    change()
-    showEnd()
+  log.addEventListener('click', ({ target }) => {
+    if (!(target instanceof HTMLButtonElement) || !target.matches('.code .copy')) return
+    void copy(target.closest('.code')!.querySelector('code')!.textContent, target)
+  })
+
+  function rowOf({ turn, position }: Shown): Row {
+    const known = rows.get(turn.id)
+    const content = contentOf(turn, position.isLive)
+    const row = known?.view.turn === turn && known.content === content ? known : { view: createMessage(turn, position.isLive, showEnd), content, position: '' }
+    const now = JSON.stringify(position)
+    // A text that is being edited stays on the page.
+    if (row.position !== now && !row.view.element.querySelector('.editing')) {
+      row.position = now
+      setBar(row.view, position)
+    }
+    return row
   }
 
-  function addTurn(question: string): Turn {
-    welcome.hidden = true
-    const turn = create('article', 'turn')
-    const user = create('p', 'message user')
-    user.append(create('span', 'visually-hidden', 'You: '), question)
-    const answer = create('p', 'message assistant streaming')
-    const text = new Text()
-    answer.append(create('span', 'visually-hidden', 'Model: '), text)
-    turn.append(user, answer)
-    log.append(turn)
-    isAtEnd = true
-    showEnd()
-    // Then screen readers read the answer once, when it is whole, and not every text as it comes.
-    log.ariaBusy = 'true'
-
-    function end(...more: HTMLElement[]) {
-      keepInView(() => {
-        answer.classList.remove('streaming')
-        turn.append(...more)
-      })
-      log.ariaBusy = 'false'
-    }
-
-    /** The text of the reasoning, which is folded, in front of the answer. */
-    const reasoning = new Text()
-    function append({ text: slice, channel }: Token) {
-      if (channel === 'answer') return text.appendData(slice)
-      if (!reasoning.isConnected) answer.before(fold('Reasoning', reasoning))
-      reasoning.appendData(slice)
-    }
-
-    return {
-      append: token => keepInView(() => append(token)),
-      finish: (stats, seed) => end(create('p', 'figures', describeStats(stats, seed))),
-      fail(failure) {
-        if (text.length === 0) answer.remove()
-        end(failureBox('No answer', failure))
-      }
-    }
+  function setBar({ element, turn }: MessageView, position: Position) {
+    for (const old of element.querySelectorAll('.actions, .editor')) old.remove()
+    const bar = createBar(turn, position, actions)
+    if (position.isLast && turn.toolCalls) element.append(createResults(turn, position.isBusy, actions))
+    if (bar) element.append(bar)
   }
 
   return {
-    addTurn,
-    clear() {
-      for (const turn of log.querySelectorAll('.turn')) turn.remove()
-      log.ariaBusy = 'false'
-      welcome.hidden = false
+    /** Shows these turns. Those that are shown already stay as they are. `toEnd` shows the end. */
+    show(shown: readonly Shown[], toEnd: boolean) {
+      failure?.remove()
+      const before = rows
+      rows = new Map(shown.map(item => [item.turn.id, rowOf(item)]))
+      for (const { view } of before.values()) {
+        if (rows.get(view.turn.id)?.view !== view) view.element.remove()
+      }
+      let previous: Element = welcome
+      for (const { view: { element } } of rows.values()) {
+        if (previous.nextElementSibling !== element) previous.after(element)
+        previous = element
+      }
+      welcome.hidden = rows.size > 0
+      if (toEnd) isAtEnd = true
+      showEnd()
+    },
+    append(turn: Turn, token: Token) {
+      rows.get(turn.id)?.view.append(token)
+    },
+    /** An answer has ended. `show` shows its bar then. */
+    end(turn: Turn) {
+      const row = rows.get(turn.id)
+      if (!row) return
+      row.view.end()
+      row.content = contentOf(turn, false)
+      row.position = ''
+    },
+    /** Shows why there is no answer, until the conversation next changes. */
+    fail(box: HTMLElement) {
+      failure = box
+      welcome.hidden = true
+      log.append(box)
+      showEnd()
+    },
+    /** Moves the focus to the buttons of a turn. */
+    focus(turn: Turn, label: string) {
+      const buttons = [...(rows.get(turn.id)?.view.element.querySelectorAll<HTMLButtonElement>('.actions button:enabled') ?? [])]
+      ;(buttons.find(({ ariaLabel }) => ariaLabel === label) ?? buttons[0])?.focus()
     },
     /** `use` gets the text of the suggestion that the reader clicks. */
     onSuggestion(use: (text: string) => void) {
@@ -94,10 +120,6 @@ export function createTranscript() {
   }
 }
 
-function fold(title: string, text: Text): HTMLElement {
-  const details = create('details', 'reasoning')
-  const content = create('p', 'message')
-  content.append(text)
-  details.append(create('summary', '', title), content)
-  return details
-}
+/** All that a view shows of a turn, but for a text that grows. */
+const contentOf = ({ state, figures, content }: Turn, isLive: boolean): string =>
+  isLive ? 'live' : JSON.stringify([state, figures, content.length])

@@ -61,7 +61,8 @@ function row({ weights, licence }: Family, model: KnownModel, device: Device, pi
   const { name, parameters, bytes, context } = model
   const { fits, why } = judge(model, device)
   const tokens = context ? `context ${formatCount(context)}` : 'context not reported'
-  const facts = [formatBytes(bytes), `${parameters} weights`, weights, tokens, licence].join(' · ')
+  const memory = `at least ${formatBytes(bytes)} of memory`
+  const facts = [formatBytes(bytes), `${parameters} weights`, weights, tokens, licence, memory].join(' · ')
   const verdict = create('p', 'verdict')
   verdict.append(create('strong', fits, VERDICTS[fits]), ` ${why}`)
   const item = create('li')

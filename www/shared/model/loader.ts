@@ -1,11 +1,11 @@
 // Loads the model of a page: the one of the link or the bundled one, and later those that the
 // reader chooses.
 import { BitNet, BitNetError, type LoadOptions, type ModelInfo, type ProgressNote } from 'tritloom'
-import { describeFailure, describeNote, formatBytes, isLasting } from 'tritloom/words'
+import { describeFailure, describeNote, formatBytes, isLasting, type Advice } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../bundled.ts'
 import { byId, create } from '../dom.ts'
 import { checkAvailable, failureBox, noticeBox, showNotice } from '../notices.ts'
-import { createLoading } from './loading.ts'
+import { createLoading, PAUSED } from './loading.ts'
 
 /** A model that the reader wants. */
 export interface Choice {
@@ -24,10 +24,22 @@ export interface Rest {
   onLoad(): void
   /** A model can be used. */
   onReady(choice: Choice): void
+  /** A load has failed, or was cancelled or paused. */
+  onFailure?(): void
   /** The facts of the model that can be used. */
   info(): ModelInfo
   /** The link of the page names a model. */
   onAddress?(address: string): void
+}
+
+/** Advice for readers of these pages, where the package has none. */
+const ADVICE: Advice = {
+  'http': 'Check the address, or choose one of the known models.',
+  'unsupported-model': 'Choose one of the known models.',
+  'missing-tensor': 'Choose another file, or one of the known models.',
+  'tensor-shape': 'Choose another file, or one of the known models.',
+  'not-cached': 'Load it once with a network.',
+  'integrity': 'Load it again: what was damaged is downloaded anew.'
 }
 
 /** Milliseconds to wait for the size of a model. */
@@ -82,8 +94,17 @@ export function createLoader(rest: Rest) {
       rest.onReady(choice)
     } catch (error) {
       modelName.textContent = 'No model'
-      showNotice('load', loadFailure(name, error))
+      showNotice('load', error === PAUSED ? pausedBox(choice) : loadFailure(name, error))
+      rest.onFailure?.()
     }
+  }
+
+  function pausedBox(choice: Choice): HTMLElement {
+    const [box, button] = [noticeBox(`${PAUSED.message} `), create('button', '', 'Resume')]
+    button.type = 'button'
+    button.addEventListener('click', () => void load(choice))
+    box.append(button)
+    return box
   }
 
   return { start, load }
@@ -113,5 +134,5 @@ function lastingNotes(notes: ProgressNote[]): HTMLElement | null {
 function loadFailure(name: string, error: unknown): HTMLElement {
   const isCancelled = error instanceof DOMException && error.name === 'AbortError'
   if (isCancelled) return noticeBox(error.message)
-  return failureBox(`Could not load ${name}`, describeFailure(error))
+  return failureBox(`Could not load ${name}`, describeFailure(error, ADVICE))
 }
