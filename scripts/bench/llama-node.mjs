@@ -2,7 +2,7 @@
 //
 // `library` is its script, `model` a file; the others are those of `rates`.
 import { pathToFileURL } from 'node:url'
-import { rates } from './rates.mjs'
+import { ids, rates } from './rates.mjs'
 
 const { library, model: modelPath, threads, context: contextSize, ...how } = JSON.parse(process.argv[2])
 const { getLlama } = await import(pathToFileURL(library).href)
@@ -18,13 +18,14 @@ const answer = (prompt, maxTokens) => {
     // Nothing of the answer before is used again.
     await sequence.clearHistory()
     let made = 0
-    for await (const token of sequence.evaluate(prompt, { temperature: 0, yieldEogToken: true })) {
-      yield token
-      if (++made === maxTokens) return
+    for await (const _ of sequence.evaluate(prompt, { temperature: 0, yieldEogToken: true })) {
+      yield ++made
+      if (made === maxTokens) return
     }
   })()
   return { tokens, stop: () => {} }
 }
-const found = await rates(answer, { ...how, vocabSize: model.fileInfo.metadata.tokenizer.ggml.tokens.length })
+const vocabSize = model.fileInfo.metadata.tokenizer.ggml.tokens.length
+const found = await rates(answer, ids(vocabSize), how)
 // The process may go on computing: its caller ends it once the output has ended.
 process.stdout.end(JSON.stringify({ found, threads }))

@@ -162,9 +162,12 @@ export const compareLlama = async (file, address, options, tell) => {
   const measured = []
   for (const threads of backend === 'cpu' ? [...new Set([1, most])] : [most]) {
     const sides = []
+    let texts
     for (const [name, measure] of engines) {
       tell(`${name}, threads: ${threads}`)
-      sides.push(await measure({ ...how, threads }).catch(error => ({ why: error.message })))
+      const side = await measure({ ...how, threads, texts }).catch(error => ({ why: error.message }))
+      texts ??= side.texts
+      sides.push(side)
     }
     measured.push({ threads, sides })
   }

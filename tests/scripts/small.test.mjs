@@ -8,7 +8,8 @@ import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { llamaComparison, llamaTable } from '../../scripts/bench/llama.mjs'
 import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
-import { rates } from '../../scripts/bench/rates.mjs'
+import { ids, rates } from '../../scripts/bench/rates.mjs'
+import { promptTexts } from '../../scripts/bench/texts.mjs'
 import { figure, limitsTable, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
 import { withoutHashes } from '../../scripts/build/imports.mjs'
 import {
@@ -353,7 +354,7 @@ const engine = ({ least = Infinity, hangs = false } = {}) => {
     const tokens = (async function* () {
       for (let made = 0; made < Math.min(count, least); made++) {
         await new Promise(resolve => setTimeout(resolve, 1))
-        yield made
+        yield made + 1
       }
       if (hangs) await new Promise(() => {})
     })()
@@ -364,8 +365,8 @@ const engine = ({ least = Infinity, hangs = false } = {}) => {
 
 test('an engine is timed by when its tokens come, with another prompt in each run', async () => {
   const { answer, prompts } = engine()
-  const how = { decode: [3, 5], prefill: [4], tokens: 6, runs: 2, patience: 60, vocabSize: 32 }
-  const found = await rates(answer, how)
+  const how = { decode: [3, 5], prefill: [4], tokens: 6, runs: 2, patience: 60 }
+  const found = await rates(answer, ids(32), how)
   assert.deepEqual(
     found.map(({ what, values, why }) => [what, values.length, why]),
     [
@@ -383,16 +384,29 @@ test('an engine is timed by when its tokens come, with another prompt in each ru
 })
 
 test('an engine that stops giving tokens is asked for nothing more, and what it gave counts', async () => {
-  const how = { decode: [3], prefill: [4], tokens: 6, runs: 2, patience: 0.05, vocabSize: 32 }
+  const how = { decode: [3], prefill: [4], tokens: 6, runs: 2, patience: 0.05 }
   const slow = engine({ least: 3, hangs: true })
-  const [decode, prefill] = await rates(slow.answer, how)
+  const [decode, prefill] = await rates(slow.answer, ids(32), how)
   assert.equal(decode.values.length, 1)
   assert.deepEqual([prefill.values, prefill.why], [[], 'no token for 0.05 s in an answer before'])
   assert.deepEqual([slow.prompts.length, slow.stopped()], [1, 1])
-  const [none] = await rates(engine({ least: 1, hangs: true }).answer, how)
+  const [none] = await rates(engine({ least: 1, hangs: true }).answer, ids(32), how)
   assert.deepEqual([none.values, none.why], [[], '1 of its tokens in 0.05 s'])
-  const [ended] = await rates(engine({ least: 0 }).answer, { ...how, patience: 60 })
+  const [ended] = await rates(engine({ least: 0 }).answer, ids(32), { ...how, patience: 60 })
   assert.deepEqual([ended.values, ended.why], [[], 'its answers end at once'])
+})
+
+test('prompts of an engine that takes texts have the right number of tokens, another one in each run', async () => {
+  // A token for each letter, and one for each word that is known.
+  const tokenize = async text => Uint32Array.from(text.match(/ the| dog|./gu), part => part.length)
+  const texts = await promptTexts(tokenize, { decode: [5], prefill: [5, 40], runs: 2 })
+  assert.deepEqual(Object.keys(texts), ['5', '40'])
+  for (const [length, all] of Object.entries(texts)) {
+    assert.equal(new Set(all.map(({ text }) => text[0])).size, 3)
+    for (const { text, ids } of all) assert.deepEqual([ids, ids.length], [await tokenize(text), Number(length)])
+  }
+  const even = async text => new Uint32Array(2 * text.length)
+  await assert.rejects(promptTexts(even, { decode: [41], prefill: [], runs: 0 }), /no text of 41 tokens was found/)
 })
 
 test('a comparison with llama.cpp has a column for each engine, and says what one did not give', () => {
