@@ -49,7 +49,7 @@ export async function measureInPage({ engine, backend, threads, context, texts, 
       const chunks = await wllama.createCompletion({ prompt: text, stream: true, abortSignal: abort.signal, ...options })
       for await (const { choices: [choice], timings } of chunks) {
         if (choice?.finish_reason) return
-        // A token that begins the next model's texts may be added.
+        // The token that begins a text may be added.
         if (Math.abs(timings.prompt_n - length) > 1) throw new Error(`its prompt of ${length} tokens has ${timings.prompt_n}`)
         yield timings.predicted_n
       }
