@@ -37,7 +37,7 @@ export async function measureInPage({ engine, backend, threads, context, texts, 
   const wllama = new Wllama({ default: '/peer/esm/wasm/wllama.wasm' }, { logger })
   const blob = await (await fetch('/model.gguf')).blob()
   const withLog = error => {
-    throw new Error([error.message, ...told.slice(-3)].join('; '))
+    throw new Error([error.message, told[0]].filter(Boolean).join('; '))
   }
   await wllama.loadModel([blob], {
     n_ctx: context, n_threads: threads, n_gpu_layers: backend === 'cpu' ? 0 : 99, n_parallel: 1
@@ -46,16 +46,20 @@ export async function measureInPage({ engine, backend, threads, context, texts, 
     const abort = new AbortController()
     const options = { max_tokens: maxTokens, temperature: 0, ignore_eos: true, cache_prompt: false, timings_per_token: true }
     const tokens = (async function* () {
-      const chunks = await wllama.createCompletion({ prompt: text, stream: true, abortSignal: abort.signal, ...options })
-      for await (const { choices: [choice], timings } of chunks) {
-        if (choice?.finish_reason) return
-        // The token that begins a text may be added.
-        if (Math.abs(timings.prompt_n - length) > 1) throw new Error(`its prompt of ${length} tokens has ${timings.prompt_n}`)
-        yield timings.predicted_n
+      try {
+        const chunks = await wllama.createCompletion({ prompt: text, stream: true, abortSignal: abort.signal, ...options })
+        for await (const { choices: [choice], timings } of chunks) {
+          if (choice?.finish_reason) return
+          // The token that begins a text may be added.
+          if (Math.abs(timings.prompt_n - length) > 1) throw new Error(`its prompt of ${length} tokens has ${timings.prompt_n}`)
+          yield timings.predicted_n
+        }
+      } catch (error) {
+        withLog(error)
       }
     })()
     return { tokens, stop: () => abort.abort() }
   }
-  const found = await rates(answer, (length, run) => ({ text: texts[length][run], length }), how).catch(withLog)
+  const found = await rates(answer, (length, run) => ({ text: texts[length][run], length }), how)
   return { found, threads: wllama.getNumThreads(), userAgent }
 }

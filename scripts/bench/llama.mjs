@@ -13,6 +13,7 @@ import { isExecutable, npm, runQuietly } from '../process.mjs'
 import { Stop } from '../report.mjs'
 import { chromiumFlags, LoneBrowser } from './alone.mjs'
 import { measureInPage } from './llama-page.mjs'
+import { lineOf } from './rates.mjs'
 import { figure } from './table.mjs'
 
 /**
@@ -165,7 +166,7 @@ export const compareLlama = async (file, address, options, tell) => {
     let texts
     for (const [name, measure] of engines) {
       tell(`${name}, threads: ${threads}`)
-      const side = await measure({ ...how, threads, texts }).catch(error => ({ why: error.message }))
+      const side = await measure({ ...how, threads, texts }).catch(error => ({ why: lineOf(error) }))
       texts ??= side.texts
       sides.push(side)
     }

@@ -32,6 +32,7 @@ export async function rates(answer, prompt, { decode, prefill, tokens, runs, pat
     const start = performance.now()
     while (values.length <= runs && (values.length === 0 || since(start) < patience)) {
       const took = await timed(answer(prompt(length, values.length), count), count, patience)
+      if (took.failed) return { what, values: [], why: took.failed }
       if (took.hangs) hangs = `no token for ${patience} s in an answer before`
       const value = rate(took.came)
       if (value === undefined) {
@@ -58,11 +59,14 @@ export async function rates(answer, prompt, { decode, prefill, tokens, runs, pat
 export const ids = vocabSize => (length, run) =>
   Array.from({ length }, (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000))
 
+/** The first line of an error, without what a program adds. */
+export const lineOf = error => String(error?.message ?? error).split('\n')[0]
+
 const since = start => (performance.now() - start) / 1000
 
 /**
  * When tokens came, in seconds, and how many were made by then. `late`: the answer was stopped after `patience` seconds.
- * `hangs`: the next token had not come after as long again.
+ * `hangs`: the next token had not come after as long again. `failed`: the answer failed before.
  */
 async function timed({ tokens, stop }, count, patience) {
   const after = seconds => new Promise(resolve => setTimeout(resolve, 1000 * seconds, 'late'))
@@ -71,14 +75,17 @@ async function timed({ tokens, stop }, count, patience) {
   let late = false
   while (!late && (came.at(-1)?.made ?? 0) < count) {
     const next = tokens.next()
-    let result = await Promise.race([next, after(Math.max(0, patience - since(start)))])
+    const ended = next.catch(error => ({ done: true, failed: lineOf(error) }))
+    let result = await Promise.race([ended, after(Math.max(0, patience - since(start)))])
     if (result === 'late') {
       late = true
       stop()
       // It may still be computing, and would slow down what is measured next.
-      result = await Promise.race([next.catch(() => ({ done: true })), after(patience)])
+      result = await Promise.race([ended, after(patience)])
       if (result === 'late') return { came, late, hangs: true }
     } else if (!result.done) came.push({ at: since(start), made: result.value })
+    // An answer that was stopped may fail because of that.
+    if (result.failed && !late) return { came, late, hangs: false, failed: result.failed }
     if (result.done) break
   }
   stop()
