@@ -7,8 +7,9 @@ const DEMOS = /\/(ai-chat|chat|chats|chat-markdown|form|page-built-in-ai|page-to
 /** Run cargo, which waits while the other lane of `npm test` builds its tests: so these come last. */
 const KERNELS = /kernels\.spec\.ts/
 
-/** Tests in another browser, which tests/web/firefox.ts starts. */
+/** Tests in other browsers, which tests/web/firefox.ts and webkit.ts start. */
 const FIREFOX = /firefox\.spec\.ts/
+const WEBKIT = /webkit\.spec\.ts/
 
 export default defineConfig({
   testDir: 'tests',
@@ -33,9 +34,10 @@ export default defineConfig({
     }
   },
   projects: [
-    { name: 'package', testIgnore: [DEMOS, FIREFOX, KERNELS], use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'package', testIgnore: [DEMOS, FIREFOX, KERNELS, WEBKIT], use: { baseURL: `http://localhost:${PORT}` } },
     { name: 'demos', testMatch: DEMOS, use: { baseURL: `http://localhost:${DEMOS_PORT}` } },
     { name: 'firefox', testMatch: FIREFOX, use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'webkit', testMatch: WEBKIT, use: { baseURL: `http://localhost:${PORT}` } },
     { name: 'kernels', testMatch: KERNELS, use: { baseURL: `http://localhost:${PORT}` } }
   ],
   webServer: [

@@ -6,7 +6,7 @@
 //                    [--backend webgpu|cpu] [--threads N] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
 //                    [--soak TOKENS] [--visits | --limits] [--no-matrix-units] [--deterministic]
-//                    [--peer DIR] [--browser chromium|firefox] [--json] [--no-build]
+//                    [--peer wllama|node-llama-cpp|DIR] [--browser chromium|firefox] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
@@ -36,8 +36,10 @@
 //   --deterministic  loads the model with that option
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
-//   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
-//               run; --prefill is then in words
+//   --peer      compares with another engine on the same file in one run: wllama in the same browser;
+//               node-llama-cpp, which is for the CPU, in Node, beside the command line too. Both are builds of
+//               llama.cpp, are fetched from npm, and with --backend cpu they run on one thread and on all, or
+//               --threads. Or with a built 0xBitNet in DIR; --prefill is then in words.
 //   --browser   firefox has only the usual report and its additions but --soak: nothing drives it from
 //               outside. FIREFOX names it.
 //   --no-build  takes pkg/ as it is, for a machine without Rust; prints only the report
@@ -53,6 +55,7 @@ import { parseArgs } from 'node:util'
 import { chromiumFlags, LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
 import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
+import { compareLlama, fetchPeer, LLAMA_LENGTHS, LLAMA_PEERS, llamaTable } from './bench/llama.mjs'
 import { serve } from './bench/server.mjs'
 import {
   figure, limitsTable, loadFigures, lookupGain, table, VISITS, visitsTable
@@ -120,13 +123,15 @@ await main(async () => {
       file
     ])
   }
-  const [measure, inWords] = options.peer
-    ? [beside, comparisonTable]
-    : options.visits
-      ? [visits, visitsTable]
-      : options.limits
-        ? [limits, limitsTable]
-        : [bench, table]
+  const [measure, inWords] = LLAMA_PEERS.includes(options.peer)
+    ? [besideLlama, llamaTable]
+    : options.peer
+      ? [beside, comparisonTable]
+      : options.visits
+        ? [visits, visitsTable]
+        : options.limits
+          ? [limits, limitsTable]
+          : [bench, table]
   const report = await measure(file, options)
   console.log(options.json ? JSON.stringify(report, null, 2) : inWords(report))
 })
@@ -138,7 +143,7 @@ function parse() {
       model: { type: 'string' },
       shape: { type: 'string' },
       'embedding-deviation': { type: 'string' },
-      decode: { type: 'string', default: '16,1024,3500' },
+      decode: { type: 'string' },
       prefill: { type: 'string' },
       tokens: { type: 'string', default: '128' },
       runs: { type: 'string', default: '5' },
@@ -182,6 +187,8 @@ function parse() {
   if (!backends.includes(values.backend)) throw new Stop(`--backend takes ${backends.join(' or ')}.`)
   const onGpu = ['limits', 'profile'].find(given)
   if (onGpu && values.backend === 'cpu') throw new Stop(`--${onGpu} is about the GPU.`)
+  if (values.peer === 'node-llama-cpp' && values.backend !== 'cpu')
+    throw new Stop('--peer node-llama-cpp goes with --backend cpu only.')
   if (!['chromium', 'firefox'].includes(values.browser))
     throw new Stop(`--browser takes chromium or firefox, not \`${values.browser}\`.`)
   const ofChromium = values.browser === 'firefox' && [...REPORTS, 'soak'].find(given)
@@ -193,17 +200,21 @@ function parse() {
     if (Number.isInteger(value) && value >= least) return value
     throw new Stop(`--${name} takes a whole number from ${least}, not \`${values[name]}\`.`)
   }
-  const numbers = (name, text = values[name]) => {
+  const numbers = (name, text) => {
     const found = text.split(',').map(Number)
     if (found.every(value => Number.isInteger(value) && value >= 1)) return found
     throw new Stop(`--${name} takes whole numbers from 1, separated by commas, not \`${text}\`.`)
   }
+  const isLlama = LLAMA_PEERS.includes(values.peer)
+  const lengths = isLlama
+    ? LLAMA_LENGTHS
+    : { decode: '16,1024,3500', prefill: values.peer ? PROMPTS : '16,256,1024,3500' }
   return {
     ...values,
     options: values.options ? OPTIONS : undefined,
     model: values.model ?? inRoot('models', 'tiny-stories.gguf'),
-    decode: numbers('decode'),
-    prefill: numbers('prefill', values.prefill ?? (values.peer ? PROMPTS : '16,256,1024,3500')),
+    decode: numbers('decode', values.decode ?? lengths.decode),
+    prefill: numbers('prefill', values.prefill ?? lengths.prefill),
     tokens: number('tokens'),
     runs: number('runs'),
     loads: number('loads'),
@@ -212,7 +223,7 @@ function parse() {
     threads: values.threads === undefined ? undefined : number('threads'),
     soak: number('soak'),
     decide: number('decide'),
-    peer: values.peer && peerFolder(values.peer)
+    peer: isLlama ? values.peer : values.peer && peerFolder(values.peer)
   }
 }
 
@@ -232,6 +243,19 @@ async function beside(file, options) {
   const server = await serve(file, options.peer)
   try {
     return await comparePeer(findBrowser(), browserFlags(), server.address, options, tell)
+  } finally {
+    server.close()
+  }
+}
+
+/** The comparison with a build of llama.cpp, on the model in `file`. */
+async function besideLlama(file, options) {
+  const folder = await fetchPeer(options.peer)
+  if (options.build && options.peer === 'node-llama-cpp') run('cargo', ['build', '--quiet', '--release'])
+  const server = await serve(file, folder)
+  const browser = { executable: findBrowser(), flags: browserFlags() }
+  try {
+    return await compareLlama(file, server.address, { ...options, ...browser, folder }, tell)
   } finally {
     server.close()
   }

@@ -91,7 +91,7 @@ export const cache: ModelCache = {
       const [usage, free] = await Promise.all([disk.used(), disk.free()])
       return { usage, quota: usage + (free || 0) }
     }
-    return (await globalThis.navigator?.storage?.estimate().catch(() => {})) ?? { usage: 0, quota: 0 }
+    return (await globalThis.navigator?.storage?.estimate?.().catch(() => {})) ?? { usage: 0, quota: 0 }
   },
   persist: async () => {
     // There is no browser that deletes files by itself.

@@ -122,7 +122,7 @@ export class Disk implements Stored {
   /** Bytes that can still be stored; no number if that is not known. */
   static async free(): Promise<number> {
     if (platform.disk) return platform.disk.free()
-    const { quota, usage } = await navigator.storage?.estimate().catch(() => {}) ?? {}
+    const { quota, usage } = await navigator.storage?.estimate?.().catch(() => {}) ?? {}
     return quota! - usage!
   }
 

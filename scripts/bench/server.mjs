@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { inRoot } from '../paths.mjs'
 
 const HERE = fileURLToPath(import.meta.url)
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' }
+const TYPES = {
+  '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm'
+}
 
 /**
  * Serves an empty page; the repository; `model`, a file, as /model.gguf; and the folder `peer`, if there

@@ -15,11 +15,12 @@ import { rust, rustComponents } from './rust.mjs'
 import { vulkan } from './vulkan.mjs'
 import { wasmBindgen, wasmPack } from './wasm-tools.mjs'
 import { librarySources, wasmTarget } from './wasm-target.mjs'
+import { webKit } from './webkit.mjs'
 
 const FOR_RUST = [nodeVersion, linker, rust]
 /** The steps of an inner array run at the same time. */
 const FOR_BUILD = [...FOR_RUST, wasmTarget, librarySources, [nodePackages, wasmPack, wasmBindgen]]
-const FOR_TESTS = [newerNode, rustComponents, browser, firefox, vulkan]
+const FOR_TESTS = [newerNode, rustComponents, browser, firefox, vulkan, webKit]
 
 /** Makes `npm run build` work on this machine, with `tests` also `npm test`. */
 export const setUp = ({ tests = false } = {}) =>

@@ -84,3 +84,14 @@ for (const [folder, least] of [['pkg-template', 100], ['scripts', 40], ['www', 2
 test('nor does a folder of pkg-template/', () => {
   assert.equal(circleIn(foldersOf(modulesIn(inRoot('pkg-template')))), undefined)
 })
+
+// In WebKit a worker's first script runs once more when a module imports from it, and bundlers make others import what
+// they share with it.
+test('the script of the worker shares nothing, and nothing imports from it', () => {
+  const modules = modulesIn(inRoot('pkg-template'))
+  assert.deepEqual([...modules].filter(([, imports]) => imports.includes('protocol/worker.ts')), [])
+  const code = readFileSync(inRoot('pkg-template', 'protocol', 'worker.ts'), 'utf8')
+  const atOnce = [...code.matchAll(/^import (?!type\b).*$/gm)].map(String)
+  assert.deepEqual(atOnce, [])
+  assert.match(code, /\bimport\('\.\/answer\.js'\)/)
+})

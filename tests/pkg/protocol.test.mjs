@@ -64,7 +64,7 @@ test('a crash of the crate while no call runs is told to the page', async t => {
     delete globalThis.addEventListener
     delete globalThis.postMessage
   })
-  await import(new URL('protocol/worker.js', PKG))
+  await import(new URL('protocol/answer.js', PKG))
   const { ready } = await import(new URL('crate/wasm.js', PKG))
   const { callBack } = await import(new URL('tritloom.js', PKG))
   await ready()

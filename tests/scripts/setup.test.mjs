@@ -21,7 +21,9 @@ import { inRoot, lockedVersion, readText } from '../../scripts/paths.mjs'
 import { find } from '../../scripts/process.mjs'
 import { SUMS, unpack, WrongSum } from '../../scripts/setup/download.mjs'
 import { WASM_PACK } from '../../scripts/setup/wasm-tools.mjs'
+import { findWebKit, webKit } from '../../scripts/setup/webkit.mjs'
 
+const isLinux = process.platform === 'linux'
 const isRoot = process.getuid?.() === 0
 const hasCurl = find('curl') !== null
 
@@ -300,9 +302,34 @@ test('missing browsers come from apt-get', { skip: !isRoot }, () => {
     [
       'apt-get update',
       'apt-get install -y --no-install-recommends chromium',
-      'apt-get install -y --no-install-recommends firefox-esr'
+      'apt-get install -y --no-install-recommends firefox-esr',
+      'apt-get install -y --no-install-recommends libwebkit2gtk-4.1-0 xvfb xauth'
     ]
   )
+  assert.match(stdout, /Until then the tests in WebKit are skipped/)
+})
+
+test('a WebKitGTK tells its version on a screen, and an old one or one without a screen is none', { skip: !isLinux }, () => {
+  const bin = join(directory, 'bin')
+  const write = (name, body) => {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${body}\n`)
+    chmodSync(join(bin, name), 0o755)
+    return join(bin, name)
+  }
+  const { PATH, WEBKIT } = process.env
+  try {
+    Object.assign(process.env, { PATH: bin, WEBKIT: write('MiniBrowser', 'echo "WebKitGTK 2.50.6"') })
+    write('Xvfb', '')
+    assert.equal(findWebKit(), null)
+    write('xvfb-run', 'shift; exec "$@"')
+    assert.equal(findWebKit(), join(bin, 'MiniBrowser'))
+    assert.equal(webKit.check(), `${join(bin, 'MiniBrowser')}, 2.50.6`)
+    write('MiniBrowser', 'echo "WebKitGTK 2.48.9"')
+    assert.equal(findWebKit(), null)
+  } finally {
+    Object.assign(process.env, { PATH, ...(WEBKIT && { WEBKIT }) })
+    if (!WEBKIT) delete process.env.WEBKIT
+  }
 })
 
 test('a Firefox that is too old stays, and one of Mozilla with another sum is refused', () => {

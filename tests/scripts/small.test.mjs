@@ -6,7 +6,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
+import { llamaComparison, llamaTable } from '../../scripts/bench/llama.mjs'
 import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
+import { ids, rates } from '../../scripts/bench/rates.mjs'
+import { promptTexts } from '../../scripts/bench/texts.mjs'
 import { figure, limitsTable, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
 import { withoutHashes } from '../../scripts/build/imports.mjs'
 import {
@@ -342,6 +345,110 @@ test('a comparison has a column for tritloom and one for the peer, with token co
   assert.match(rows[6], /300\.0 \(300\.0 to 300\.0, n=1\) +–$/)
 })
 
+/** Answers of so many tokens, of which the last never comes if `hangs`. Notes the prompts, and how many were stopped. */
+const engine = ({ least = Infinity, hangs = false } = {}) => {
+  const prompts = []
+  let stopped = 0
+  const answer = (prompt, count) => {
+    prompts.push(prompt)
+    const tokens = (async function* () {
+      for (let made = 0; made < Math.min(count, least); made++) {
+        await new Promise(resolve => setTimeout(resolve, 1))
+        yield made + 1
+      }
+      if (hangs) await new Promise(() => {})
+    })()
+    return { tokens, stop: () => stopped++ }
+  }
+  return { answer, prompts, stopped: () => stopped }
+}
+
+test('an engine is timed by when its tokens come, with another prompt in each run', async () => {
+  const { answer, prompts } = engine()
+  const how = { decode: [3, 5], prefill: [4], tokens: 6, runs: 2, patience: 60 }
+  const found = await rates(answer, ids(32), how)
+  assert.deepEqual(
+    found.map(({ what, values, why }) => [what, values.length, why]),
+    [
+      ['decode, 3 tokens of context', 2, undefined],
+      ['decode, 5 tokens of context', 2, undefined],
+      ['prompt of 4 tokens', 2, undefined]
+    ]
+  )
+  // A token takes a millisecond at least.
+  for (const value of found.slice(0, 2).flatMap(({ values }) => values)) assert.ok(value > 0 && value < 1100, value)
+  for (const value of found[2].values) assert.ok(value > 0 && value < 4400, value)
+  assert.deepEqual(prompts.map(ids => ids.length), [3, 3, 3, 5, 5, 5, 4, 4, 4])
+  assert.equal(new Set(prompts.map(String)).size, 9)
+  assert.ok(prompts.flat().every(id => id >= 0 && id < 32))
+})
+
+test('an engine that stops giving tokens is asked for nothing more, and what it gave counts', async () => {
+  const how = { decode: [3], prefill: [4], tokens: 6, runs: 2, patience: 0.05 }
+  const slow = engine({ least: 3, hangs: true })
+  const [decode, prefill] = await rates(slow.answer, ids(32), how)
+  assert.equal(decode.values.length, 1)
+  assert.deepEqual([prefill.values, prefill.why], [[], 'no token for 0.05 s in an answer before'])
+  assert.deepEqual([slow.prompts.length, slow.stopped()], [1, 1])
+  const [none] = await rates(engine({ least: 1, hangs: true }).answer, ids(32), how)
+  assert.deepEqual([none.values, none.why], [[], '1 of its tokens in 0.05 s'])
+  const failing = () => ({ tokens: (async function* () { throw new Error('broken\nat a line') })(), stop: () => {} })
+  const failed = await rates(failing, ids(32), how)
+  assert.deepEqual(failed.map(({ values, why }) => [values, why]), [[[], 'broken'], [[], 'broken']])
+  const [ended] = await rates(engine({ least: 0 }).answer, ids(32), { ...how, patience: 60 })
+  assert.deepEqual([ended.values, ended.why], [[], 'its answers end at once'])
+})
+
+test('prompts of an engine that takes texts have the right number of tokens, another one in each run', async () => {
+  // A token for each letter, and one for each word that is known.
+  const tokenize = async text => Uint32Array.from(text.match(/ the| dog|./gu), part => part.length)
+  const texts = await promptTexts(tokenize, { decode: [5], prefill: [5, 40], runs: 2 })
+  assert.deepEqual(Object.keys(texts), ['5', '40'])
+  for (const [length, all] of Object.entries(texts)) {
+    assert.equal(new Set(all.map(({ text }) => text[0])).size, 3)
+    for (const { text, ids } of all) assert.deepEqual([ids, ids.length], [await tokenize(text), Number(length)])
+  }
+  const even = async text => new Uint32Array(2 * text.length)
+  await assert.rejects(promptTexts(even, { decode: [41], prefill: [], runs: 0 }), /no text of 41 tokens was found/)
+})
+
+test('a comparison with llama.cpp has a column for each engine, and says what one did not give', () => {
+  const side = (threads, ...values) => ({
+    threads, found: values.map(each => ({ what: '', values: [each] })), userAgent: 'HeadlessChrome/156.0.1.2 Safari/537'
+  })
+  const report = llamaComparison({
+    peer: 'p 1', backend: 'cpu', machine: { cpu: 'a processor', threads: 4 }, engines: ['native', 'page', 'p'], tokens: 8,
+    decode: [16], prefill: [256],
+    measured: [
+      {
+        threads: 1,
+        sides: [
+          { threads: 1, info: { name: 'a model' }, found: [{ runs: 2, median: 30, least: 29, most: 31 }, { why: 'it would take long' }] },
+          side(1, 20, 90),
+          side(1, 10, 45)
+        ]
+      },
+      { threads: 4, sides: [side(4, 60, 200), side(1, 20, 90), { why: 'it ended' }] }
+    ]
+  })
+  assert.deepEqual(report.rows.map(({ what, threads, figures }) => [what, threads, ...figures.map(({ median, why }) => median ?? why)]), [
+    ['decode, 16 tokens of context', 1, 30, 20, 10],
+    ['prompt of 256 tokens', 1, 'it would take long', 90, 45],
+    ['decode, 16 tokens of context', 4, 60, 20, 'it ended'],
+    ['prompt of 256 tokens', 4, 200, 90, 'it ended']
+  ])
+  const [title, , , columns, ...lines] = llamaTable(report).split('\n')
+  assert.equal(title, 'a model beside p 1 on the CPU: a processor, threads: 4; Chrome/156.0.1.2')
+  assert.match(columns, /^ +threads +native +page +p$/)
+  assert.match(lines[0], /^decode, 16 tokens of context, tok\/s +1 +30\.0 \(29\.0 to 31\.0, n=2, 3\.00 x\) +20\.0 \(.*, n=1, 2\.00 x\) +10\.0 \(10\.0 to 10\.0, n=1\)$/)
+  assert.match(lines[2], / 20\.0 \(20\.0 to 20\.0, n=1, threads: 1\) +–$/)
+  assert.deepEqual(lines.slice(4), [
+    'native, threads: 1, prompt of 256 tokens: it would take long',
+    'p, threads: 4, decode, 16 tokens of context: it ended',
+    'p, threads: 4, prompt of 256 tokens: it ended'
+  ])
+})
+
 test('a peer is a folder with an index.js', () => {
   assert.throws(() => peerFolder(tmpdir()), /--peer .*: there is no index\.js in it\./)
   const directory = mkdtempSync(join(tmpdir(), 'tritloom-peer-'))
@@ -366,6 +473,9 @@ test('the benchmark refuses what it does not understand, before it builds or ope
     ]),
     [['--limits', '--soak', '9'], '--limits and --soak exclude each other.'],
     [['--peer', tmpdir(), '--context', '9'], '--peer and --context exclude each other.'],
+    [['--peer', 'wllama', '--lookup'], '--peer and --lookup exclude each other.'],
+    [['--peer', 'node-llama-cpp'], '--peer node-llama-cpp goes with --backend cpu only.'],
+    [['--threads', '0'], '--threads takes a whole number from 1, not `0`.'],
     [
       ['--shape', 'tiny', '--embedding-deviation', '1', '--lookup'],
       '--lookup and --embedding-deviation exclude each other.'

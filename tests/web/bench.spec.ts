@@ -91,6 +91,22 @@ test('the benchmark of limits decodes without what it says', async () => {
   expect(told).toContain('measuring: without subgroups: decode, 16 tokens of context\n')
 })
 
+// It fetches wllama from npm. The golden model's architecture is one that llama.cpp does not know.
+test('beside another engine, it says what that does not take, and ends', { tag: '@all' }, async () => {
+  const { report, told } = await bench('--peer', 'wllama', '--backend', 'cpu', '--threads', '1', '--prefill', '32', '--runs', '1', '--patience', '30')
+  expect(report.peer).toBe('@wllama/wllama 3.13.0')
+  expect(report.engines).toEqual(['tritloom', 'wllama'])
+  expect(report.rows.map(({ what, threads }: { what: string, threads: number }) => [what, threads])).toEqual([
+    ['decode, 16 tokens of context', 1], ['prompt of 32 tokens', 1]
+  ])
+  for (const { figures: [ours, theirs] } of report.rows) {
+    expect(ours).toMatchObject({ runs: 1, threads: 1 })
+    expect(ours.median).toBeGreaterThan(0)
+    expect(theirs).toEqual({ why: expect.stringMatching(/\w/) })
+  }
+  expect(told).toBe('measuring: tritloom, threads: 1\nmeasuring: wllama, threads: 1\n')
+})
+
 test('the benchmark leaves out what takes longer than it has patience for', async () => {
   const { report, told } = await bench('--loads', '2', '--patience', '0', '--context', '300', '--backend', 'cpu')
   expect(report.info.contextLength).toBe(300)

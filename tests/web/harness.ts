@@ -32,8 +32,8 @@ declare global {
 }
 
 /**
- * The part of a page that most functions here need. Firefox's pages have it too, although another
- * library drives them.
+ * The part of a page that most functions here need. The tabs of tab.ts have it too, although
+ * Playwright does not drive them.
  */
 export type InPage = Pick<Page, 'evaluate' | 'url'>
 
@@ -121,7 +121,7 @@ const prepare = async (page: Page, backend: Backend, path = ''): Promise<Harness
   const thrown = uncaught(page)
   await page.goto(`${path}/tests/web/harness.html`)
   await page.waitForFunction(() => window.tritloom)
-  await use(page, backend)
+  await computeWith(page, backend)
   const close = async () => {
     await page.close()
     expect(thrown, 'uncaught errors in the page').toEqual([])
@@ -136,10 +136,10 @@ const uncaught = (page: Page) => {
 }
 
 /** The back end of the tests. */
-type Backend = Window['backend']
+export type Backend = Window['backend']
 
 /** Makes the loads of a page compute with the GPU, or the CPU, which is faster than a software GPU. */
-const use = (page: InPage, backend: Backend) => page.evaluate(backend => { window.backend = backend }, backend)
+export const computeWith = (page: InPage, backend: Backend) => page.evaluate(backend => { window.backend = backend }, backend)
 
 /** A page for several tests, or another one of the same visitor; under a path of the server, if that is given. */
 export const open = async (browser: Browser, visitor?: BrowserContext, backend: Backend = 'webgpu', path?: string) =>
@@ -176,7 +176,7 @@ export const test = base.extend<{ backend: Backend, harness: Page, shared: Page 
   ],
   shared: async ({ sharedPage: { page, thrown }, backend }, provide) => {
     await page.evaluate(() => window.tritloom.BitNet.cache.clear())
-    await use(page, backend)
+    await computeWith(page, backend)
     await provide(page)
     await page.evaluate(() => window.restore())
     expect(thrown.splice(0), 'uncaught errors in the page').toEqual([])

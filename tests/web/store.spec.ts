@@ -372,6 +372,13 @@ test('where no other threads may run, all is stored in IndexedDB, and files are 
   expect([counts, await filesOnDisk(shared)]).toEqual([10, []])
 })
 
+test('where the browser does not estimate its room, as Safari before 17, all is stored', async ({ harness }) => {
+  await harness.evaluate(() => Reflect.deleteProperty(StorageManager.prototype, 'estimate'))
+  await load(harness, { worker: false }, SPREAD_MODEL)
+  expect(await storedModels(harness)).toEqual([expect.objectContaining({ bytes: SIZE, complete: true })])
+  expect(await harness.evaluate(() => window.tritloom.BitNet.cache.estimate())).toEqual({ usage: 0, quota: 0 })
+})
+
 test('records that are no stored files are cleared away', async ({ shared }) => {
   const { path, url } = await scripted(shared)
   await load(shared, {}, path)

@@ -1,6 +1,6 @@
 // Workers: the package's own, the caller's, of another origin, of another release; and how they
 // end.
-import { expect, failure, GOLDEN_MODEL, loadReporting, RANDOM_MODEL, test } from './harness'
+import { expect, failure, GOLDEN_MODEL, load, loadFailure, loadReporting, RANDOM_MODEL, test } from './harness'
 import { PORT } from './ports'
 
 test.use({ backend: 'cpu' })
@@ -60,6 +60,15 @@ test('errors of a script of the caller\'s in its worker are no errors of the mod
 test('a worker script that does not load is an error, not a wait', async ({ harness }) => {
   const found = await failure(harness, `await BitNet.load('${RANDOM_MODEL}', { worker: new Worker('/no-such-worker.js', { type: 'module' }) })`)
   expect(found.code).toBe('network')
+})
+
+test('nor is one whose other script does not load, and the next load tries again', async ({ context, harness }) => {
+  await context.route('**/pkg/protocol/answer.js', route => route.abort())
+  expect(await loadFailure(harness, RANDOM_MODEL, { worker: true })).toEqual({
+    code: 'network', message: 'the worker\'s script could not be loaded; `worker: false` does without it'
+  })
+  await context.unroute('**/pkg/protocol/answer.js')
+  await load(harness, {}, RANDOM_MODEL)
 })
 
 test('a page that may make no worker is told so', async ({ shared }) => {

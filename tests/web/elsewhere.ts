@@ -1,0 +1,148 @@
+// What is tested in each browser but Chromium, where the behaviour itself is tested: the parts that
+// other workers, another storage and another page could break.
+import { expect } from '@playwright/test'
+import { SLOW, STORY, WHO } from './demos'
+import {
+  continuation, expectedIds, expectRandomModel, failure, goldens, heldHalfway, load, loadFailure, loadReporting, MIB,
+  scripted, sent, server, SIZE, SPREAD_MODEL, storedModels
+} from './harness'
+import type { Golden, InPage } from './harness'
+import type { BrowserTab } from './tab'
+
+export const expectGoldens = async (tab: InPage, goldens: Golden[]) => {
+  expect(goldens).not.toEqual([])
+  for (const golden of goldens) {
+    expect(await continuation(tab, golden), golden.name).toMatchObject({
+      promptTokens: golden.ids.length, ids: expectedIds(golden), text: golden.greedy_text
+    })
+  }
+}
+
+/** One short golden. */
+export const WHO_ARE_YOU = goldens.filter(({ name }) => name === 'who')
+
+/** An abort ends a generation of the golden model, and the next one is right. */
+export const expectAborts = async (tab: InPage) => {
+  const found = await tab.evaluate(async () => {
+    const abort = new AbortController()
+    const generation = window.model.generate('Once there was', { raw: true, signal: abort.signal })
+    const failed = generation.text().catch((error: Error) => error.message)
+    for await (const _ of generation.tokens()) {
+      abort.abort(new Error('enough'))
+      break
+    }
+    return { failed: await failed, reason: (await generation.stats).finishReason }
+  })
+  expect(found).toEqual({ failed: 'enough', reason: 'abort' })
+  await expectGoldens(tab, WHO_ARE_YOU)
+}
+
+/** A download that was aborted goes on where it was, and then works offline. Gives the address of the stored model. */
+export const expectResumes = async (tab: InPage) => {
+  const { path, url, rewrite, requests } = await scripted(tab, heldHalfway())
+  const stopped = await tab.evaluate(async ([path, bytes]) => {
+    const { cache } = window.tritloom.BitNet
+    const abort = new AbortController()
+    const loading = window.load(path, { signal: abort.signal }).catch((error: Error) => error.message)
+    const stored = async () => (await cache.list()).find(({ url }) => url.endsWith(path))?.bytes ?? 0
+    while (await stored() < bytes) await new Promise(resolve => setTimeout(resolve, 20))
+    abort.abort(new Error('enough'))
+    return loading
+  }, [path, 5 * MIB] as const)
+  expect(stopped).toBe('enough')
+  expect((await loadFailure(tab, path, { cache: 'only' })).code).toBe('not-cached')
+
+  await rewrite({})
+  const { notes } = await loadReporting(tab, path)
+  expect(notes).toEqual([{ kind: 'resumed', bytes: expect.any(Number) }])
+  expect(sent(await requests())).toBe(SIZE - (notes[0] as { bytes: number }).bytes)
+  await expectRandomModel(tab)
+  await expectOffline(tab, path)
+  const stored = await storedModels(tab)
+  expect(stored.find(model => model.url === url)).toMatchObject({ bytes: SIZE, complete: true })
+  const verdict = await tab.evaluate(path => window.tritloom.BitNet.cache.verify(path), path)
+  expect(verdict).toMatchObject({ bytes: SIZE, damagedBytes: 0 })
+  return path
+}
+
+/** The random model at an address is stored. */
+export const expectOffline = async (tab: InPage, path: string) => {
+  await server(tab, 'off')
+  try {
+    for (const cache of ['use', 'only'] as const) {
+      await load(tab, { cache }, path)
+      await expectRandomModel(tab)
+    }
+  } finally {
+    await server(tab, 'on')
+  }
+}
+
+/** Two tabs download once. */
+export const expectSharedDownload = async ([tab, other]: [InPage, InPage]) => {
+  const { path, release, requests } = await scripted(tab, heldHalfway())
+  const first = loadReporting(tab, path)
+  await expect.poll(async () => (await requests()).length).toBeGreaterThan(5)
+  const second = loadReporting(other, path)
+  await expect.poll(() => other.evaluate(() => window.progress?.notes.map(({ kind }) => kind), undefined)).toEqual(['waiting'])
+  await release()
+  expect([(await first).kinds, (await second).kinds]).toEqual([[], ['waiting']])
+  expect(sent(await requests())).toBe(SIZE)
+  await expectRandomModel(tab)
+  await expectRandomModel(other)
+}
+
+/** A disposed model refuses, and what it held is free for the next. */
+export const expectDisposes = async (tab: InPage) => {
+  await load(tab, {}, SPREAD_MODEL)
+  const work = `
+    const running = model.generate('Once', { raw: true }).text()
+    await model.dispose()
+    await running`
+  expect((await failure(tab, work)).code).toBe('disposed')
+  expect((await failure(tab, `await model.tokenize('x')`)).code).toBe('disposed')
+  await load(tab, {}, SPREAD_MODEL)
+  await expectRandomModel(tab)
+}
+
+/** Waits for a text in an element. */
+export const expectText = (tab: InPage, selector: string, text: string | RegExp) =>
+  expect.poll(() => tab.evaluate(selector => document.querySelector(selector)?.textContent ?? '', selector), SLOW).toMatch(text)
+
+/** The chat demo answers, on the CPU with these instructions. */
+export const expectChatDemo = async (tab: BrowserTab, instructions: string) => {
+  await tab.open('/dist/chat/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await expectText(tab, '#notices', /The processor computes here, which is slower than a graphics card/)
+  await expectText(tab, '#info', `the CPU with ${instructions}`)
+  await tab.evaluate(() => {
+    document.querySelector<HTMLInputElement>('#greedy')!.click()
+    const field = document.querySelector<HTMLTextAreaElement>('#prompt')!
+    field.value = 'Who are you?'
+    field.dispatchEvent(new Event('input'))
+    document.querySelector<HTMLButtonElement>('#send')!.click()
+  })
+  await expectText(tab, '[role=log] .figures', /tokens\/s/)
+  await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
+  // Another branch, which a reload finds again.
+  const press = (name: string) => tab.evaluate(name => {
+    const buttons = [...document.querySelectorAll<HTMLButtonElement>('[role=log] .turn:last-of-type .actions button')]
+    buttons.find(({ textContent }) => textContent === name)!.click()
+  }, name)
+  await press('Regenerate')
+  await expectText(tab, '[role=log] .turn:last-of-type .actions', /2\/2.*Continue/)
+  await tab.open('/dist/chat/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
+  await expectText(tab, '#chat-list', /Who are you/)
+}
+
+/** The widget of the TL;DR demo sums up its story. */
+export const expectWidgetDemo = async (tab: BrowserTab) => {
+  await tab.open('/dist/tldr/index.html')
+  const inWidget = (selector: string) =>
+    tab.evaluate(selector => document.querySelector('tldr-widget')!.shadowRoot!.querySelector(selector)!.textContent, selector)
+  await tab.evaluate(() => document.querySelector('tldr-widget')!.shadowRoot!.querySelector<HTMLButtonElement>('#summarize')!.click())
+  await expect.poll(() => inWidget('#note'), SLOW).toMatch(/tokens\/s/)
+  expect(await inWidget('#summary')).toBe(STORY)
+}
