@@ -8,7 +8,7 @@ import type { CreateOptions, SignalOptions } from './types.js'
 import { unlessAborted } from '../page/abort.js'
 import type { EmbedOptions } from '../types.js'
 
-/** What vectors are for. */
+/** The use of vectors. */
 export type SemanticEmbedderTaskType =
   'semantic-similarity' | 'clustering' | 'classification' | 'retrieval-query' | 'retrieval-document'
 

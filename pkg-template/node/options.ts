@@ -64,7 +64,7 @@ export const ANSWER: Table = {
 
 /** The options of vectors. */
 export const EMBED: Table = {
-  'task': { value: 'TASK', help: 'What the vectors are for: document, query, similarity or bitext' },
+  'task': { value: 'TASK', help: 'The use of the vectors: document, query, similarity or bitext' },
   'instruction': { value: 'TEXT', help: 'A sentence that describes another task' },
   'prefix': { value: 'TEXT', help: 'Put this before each text' },
   'dimensions': { value: 'N', help: 'Keep the first values of each vector' },

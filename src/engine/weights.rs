@@ -209,8 +209,8 @@ impl Matrix {
         matches!(self, Self::Packed(w) if w.format.is_ternary() && fits(w))
     }
 
-    /// The matrix with the shards within `rows` alone. Its results have their places among those of all
-    /// rows.
+    /// The matrix with the shards within `rows` alone. Its results are where those of the whole matrix
+    /// would be.
     pub(super) fn part(&self, rows: &Range<usize>) -> Self {
         match self {
             Self::Ternary(w) => Self::Ternary(w.part(rows)),

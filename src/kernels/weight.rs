@@ -34,7 +34,7 @@ pub struct Ternary {
 
 impl Ternary {
     /// The matrix with those shards alone that are within `rows`: a product of it has results for these
-    /// rows, at their places among those of the whole matrix.
+    /// rows, where those of the whole matrix would be.
     pub fn part(&self, rows: &Range<usize>) -> Self {
         let Self { k, matrices, scale, .. } = self;
         let within = |shard: &&Shard| rows.contains(&shard.rows.start);

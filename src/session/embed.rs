@@ -34,7 +34,7 @@ pub enum EmbedText {
 /// How [`Session::embed`] makes vectors.
 #[derive(Clone, Debug, Default)]
 pub struct EmbedOptions {
-    /// What comes before each text.
+    /// The text that comes before each one.
     pub purpose: Purpose,
     /// How a text's vector is made of its tokens'; `None`: as the model was loaded.
     pub pooling: Option<Pooling>,
@@ -44,7 +44,7 @@ pub struct EmbedOptions {
     pub truncate: bool,
 }
 
-/// What the vectors are for. Models were trained with another beginning for queries than for documents.
+/// The use of the vectors. Models were trained with another beginning for queries than for documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Purpose {
     /// The text alone, as for documents.

@@ -37,7 +37,7 @@ impl Packing {
         Self { waiting: lens.zip(0..).collect(), open: None, positions }
     }
 
-    /// What a pass of at most `most` tokens computes, 1 or more; `None` when all texts are computed.
+    /// The tokens of a pass of at most `most`, 1 or more; `None` when all texts are computed.
     pub(super) fn next(&mut self, most: usize) -> Option<Vec<Placed>> {
         let (text, all, pos) = self
             .open
@@ -76,7 +76,7 @@ mod tests {
     /// Every token of every text is computed once and in its order, within the pass and the cache, and no
     /// two texts of a pass share positions.
     #[test]
-    fn every_token_has_its_place() {
+    fn every_token_is_computed_once() {
         let many: Vec<usize> = (0..500).map(|n| 1 + n * 37 % 90).collect();
         for lens in [&[1][..], &[5, 5, 5], &[64, 1, 63, 2, 200, 129, 64], &[1; 200], &many] {
             for (positions, most) in [(200, 64), (256, 8), (1000, 512)] {

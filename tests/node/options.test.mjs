@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
 import { CACHE, GOLDEN, using } from './support.mjs'
 
-const { ANSWER, answerOf, GENERATE, LOAD, loadOf, read } = await import(inRoot('pkg', 'node', 'options.js'))
+const { ANSWER, answerOf, EMBED, embedOf, GENERATE, LOAD, loadOf, read } = await import(inRoot('pkg', 'node', 'options.js'))
 
 const written = (name, text) => {
   const path = join(CACHE, name)
@@ -18,13 +18,14 @@ const written = (name, text) => {
 /** A value for each option; `true` for those without. */
 const VALUES = {
   'model': GOLDEN, 'backend': 'cpu', 'threads': '2', 'context': '64', 'kv': 'f16', 'lm-head': 'f16', 'i2s-layout': 'x86', 'tokenizer': 'closest',
-  'template': 'builtin', 'strict': true, 'deterministic': true, 'cache': 'use',
+  'template': 'builtin', 'pooling': 'last', 'strict': true, 'deterministic': true, 'cache': 'use',
   'integrity': `sha256-${createHash('sha256').update(readFileSync(GOLDEN)).digest('base64')}`,
   'max-tokens': '2', 'temperature': '0.5', 'top-k': '5', 'top-p': '0.9', 'min-p': '0.1', 'repeat-penalty': '1.1', 'presence-penalty': '-1',
   'frequency-penalty': '0.5', 'logit-bias': '1=-1', 'seed': '7', 'thinking': true, 'no-thinking': true, 'max-thinking-tokens': '1',
   'prompt-lookup': 'false',
   'raw': true, 'schema': written('schema.json', '{ "enum": ["a"] }'), 'json': true, 'regex': 'a',
-  'tools': written('tools.json', '[{ "name": "f", "parameters": { "type": "object" } }]'), 'tool-choice': 'auto'
+  'tools': written('tools.json', '[{ "name": "f", "parameters": { "type": "object" } }]'), 'tool-choice': 'auto',
+  'task': 'query', 'instruction': 'Find the page', 'prefix': 'query: ', 'dimensions': '8', 'truncate': true
 }
 /** The options of one call each, because they exclude one another or need a model of another kind. */
 const ALONE = ['raw', 'schema', 'json', 'regex', 'thinking', 'no-thinking', 'max-thinking-tokens']
@@ -32,7 +33,7 @@ const ALONE = ['raw', 'schema', 'json', 'regex', 'thinking', 'no-thinking', 'max
 const argsOf = names => names.flatMap(name => VALUES[name] === true ? [`--${name}`] : [`--${name}`, VALUES[name]])
 
 test('every option of the tables is taken', async () => {
-  const all = { ...LOAD, ...GENERATE, ...ANSWER }
+  const all = { ...LOAD, ...GENERATE, ...ANSWER, ...EMBED }
   assert.deepEqual(Object.keys(all).sort(), Object.keys(VALUES).sort())
   const { source, options } = loadOf(read(argsOf(Object.keys(LOAD)), all).given)
   assert.equal(Object.keys(options).length, Object.keys(LOAD).length - 1)
@@ -46,6 +47,10 @@ test('every option of the tables is taken', async () => {
       await model.generate('Who?', options).text().catch(({ code, message }) => {
         assert.ok(code !== 'bad-option' || !/no such option|must be/.test(message), `${names} ${message}`)
       })
+    }
+    for (const purpose of ['task', 'instruction', 'prefix']) {
+      const [vector] = await model.embed(['Who?'], embedOf(read(argsOf([purpose, 'dimensions', 'truncate']), all).given))
+      assert.equal(vector.length, 8)
     }
   })
 })

@@ -228,7 +228,7 @@ fn a_model_that_answers_embeds_with_a_pooling() {
     let before = generate(&mut session, &[1, 2, 3], &greedy(5)).unwrap();
     let mean = EmbedOptions { pooling: Some(Pooling::Mean), ..options() };
     let found = embed(&mut session, &some, &mean);
-    // The sequence of the answer keeps its place in the cache.
+    // The sequence of the answer is still in the cache.
     let after = generate(&mut session, &[1, 2, 3], &greedy(5)).unwrap();
     assert_eq!((after.ids, after.stats.reused_tokens), (before.ids, 2));
     assert_eq!((session.info().embeds, session.info().pooling), (false, None));

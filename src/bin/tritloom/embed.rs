@@ -24,7 +24,7 @@ const AT_ONCE: usize = 256;
 pub(crate) struct Embed {
     /// The texts; without any, each line of standard input is one
     texts: Vec<String>,
-    /// What the vectors are for: document, query, similarity or bitext
+    /// The use of the vectors: document, query, similarity or bitext
     #[arg(long, value_parser = task, conflicts_with_all = ["instruction", "prefix"])]
     task: Option<Purpose>,
     /// A sentence that describes another task
