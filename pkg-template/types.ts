@@ -28,6 +28,8 @@ export type ErrorCode =
   | 'context-full'
   | 'bad-option'
   | 'incomplete'
+  | 'index-damaged'
+  | 'index-mismatch'
   | 'disposed'
   | 'internal'
 
