@@ -1,4 +1,4 @@
-// What an index has in memory: the rows, and which text each is of.
+// The part of an index that is in memory: its rows, and which text each is of.
 import { emptyBlock, Rows, ROWS, writeRow } from './rows.js'
 import type { Block } from './rows.js'
 import { damaged } from './storage.js'

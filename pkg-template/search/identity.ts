@@ -13,7 +13,7 @@ const PROBES = ['The lamp beside the door is broken.', 'How long does the ferry 
 /** The least cosine of a probe's vectors. Different machines round differently; other weights give less. */
 const SAME = 0.98
 
-/** What an index of this model is about, before its first edition. */
+/** The facts of an index of this model, before its first edition. */
 export async function aboutOf(
   { info }: Embedder, pooling: Pooling, embed: (texts: string[]) => Promise<Float32Array[]>
 ): Promise<About> {

@@ -196,8 +196,7 @@ export class SearchIndex<M = unknown> {
     checkCallback('filter', filter)
     checkSignal(signal)
     this.#checkOpen()
-    const { instruction } = this.#settings
-    const [vector] = await this.#embed([query], instruction === undefined ? { task: 'query' } : { instruction }, signal)
+    const [vector] = await this.#embed([query], this.#purpose(), signal)
     for (;;) {
       signal?.throwIfAborted()
       this.#checkOpen()
@@ -207,7 +206,7 @@ export class SearchIndex<M = unknown> {
     }
   }
 
-  /** Lets go of the storage, after the changes that have begun. What is stored stays. */
+  /** Lets go of the storage, after the changes that have begun. All that is stored stays. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -217,6 +216,14 @@ export class SearchIndex<M = unknown> {
 
   #checkOpen(): void {
     if (this.#isClosed) throw new BitNetError('disposed', 'the index has been closed')
+  }
+
+  /** The purpose of a query's vector. */
+  #purpose(): EmbedOptions {
+    const { instruction } = this.#settings
+    if (instruction !== undefined) return { instruction }
+    // A model that was not made for it was trained with no instruction, which would only hide the query.
+    return { task: this.#model.info.embeds ? 'query' : 'document' }
   }
 
   /** The passages of a text, each of which fits into the model's context. */

@@ -1,4 +1,4 @@
-// What an index stores, and what it asks of the storage that keeps it.
+// The records of an index, and the storage that keeps them.
 import { BitNetError } from '../error.js'
 import type { Pooling } from '../types.js'
 import type { Block } from './rows.js'
@@ -6,7 +6,7 @@ import type { Block } from './rows.js'
 /** The layout of all that is stored. One with another number is not read. */
 export const LAYOUT = 1
 
-/** What the index is of. */
+/** The model that an index is of, and how often it has changed. */
 export interface About {
   layout: number
   /** How often the index has changed. */

@@ -3,7 +3,7 @@ import type { AbortOptions, EmbedOptions, ModelInfo, Pooling } from '../types.js
 
 /** The part of a model that an index needs. A `BitNet` has it. */
 export interface Embedder {
-  info: Pick<ModelInfo, 'name' | 'architecture' | 'parameters' | 'bytes' | 'contextLength' | 'pooling'>
+  info: Pick<ModelInfo, 'name' | 'architecture' | 'parameters' | 'bytes' | 'contextLength' | 'pooling' | 'embeds'>
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Float32Array[]>
   countTokens(text: string): Promise<number>
 }
@@ -21,7 +21,10 @@ export interface IndexOptions {
   pooling?: Pooling
   /** How many values of each vector are kept. Only for models that were trained for it. Default: all. */
   dimensions?: number
-  /** A sentence that describes the task of a query, instead of that of the model. See `EmbedOptions`. */
+  /**
+   * A sentence that describes the task of a query. See `EmbedOptions`. Default: that of `task: 'query'`, and none for
+   * a model that was not made to embed.
+   */
   instruction?: string
   /** The longest passage, in UTF-16 code units, from 64 to 65536. Default 800. Texts that are there keep their passages. */
   passageLength?: number

@@ -33,14 +33,14 @@ const wordsOf = text => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
  * A model that says of a text which words it has. No multiple of 16 values, which a row is filled up to. `asked` has the
  * texts of all calls, but for those by which an index knows its model.
  */
-const modelOf = ({ seed = 0, dimensions = 40, contextLength = 4096, pooling = 'mean' } = {}) => {
+const modelOf = ({ seed = 0, dimensions = 40, contextLength = 4096, pooling = 'mean', embeds = true } = {}) => {
   const known = new Map()
   const ofWord = word => {
     if (!known.has(word)) known.set(word, Array.from({ length: dimensions }, numbers(hash(word) + seed)))
     return known.get(word)
   }
   const model = {
-    info: { name: 'words', architecture: 'qwen3', parameters: 7, bytes: 9, contextLength, pooling },
+    info: { name: 'words', architecture: 'qwen3', parameters: 7, bytes: 9, contextLength, pooling, embeds },
     asked: [],
     options: [],
     countTokens: async text => text.length
@@ -102,9 +102,20 @@ test('texts are found with their metadata, those that are closest first', async 
   assert.deepEqual(idsOf(await index.search('lamp', { filter })), wanted)
   assert.deepEqual(idsOf(await index.search('lamp', { filter, k: 1 })), wanted.slice(0, 1))
   assert.deepEqual(asked, [...index.ids(), ...index.ids()])
-  // Queries are told apart from documents.
-  assert.deepEqual(model.options.map(({ task, pooling }) => [task, pooling]).slice(-2), [['query', 'mean'], ['query', 'mean']])
-  assert.equal(model.options.find(({ task }) => task === undefined).pooling, 'mean')
+})
+
+test('queries are told apart from documents, as the model was trained', async () => {
+  for (const [facts, options, purpose] of [
+    [{}, {}, { task: 'query' }], [{ embeds: false }, {}, { task: 'document' }],
+    [{}, { instruction: 'Find it.' }, { instruction: 'Find it.' }]
+  ]) {
+    const model = modelOf(facts)
+    const index = await createIndex(model, { storage: 'memory', pooling: 'last', dimensions: 24, ...options })
+    await index.add('a', 'A text.')
+    await index.search('text')
+    const [{ onProgress, ...document }, query] = model.options
+    assert.deepEqual([document, query], [{ pooling: 'last', dimensions: 24 }, { pooling: 'last', dimensions: 24, ...purpose }])
+  }
 })
 
 /** The best by their own vectors. */
