@@ -161,11 +161,11 @@ export class Rows {
         // The lengths of query and vector are 1, but for rounding.
         const around = errors[row]! + error * (1 + errors[row]!) + ROUNDING
         least.add(about - around)
-        found.push({ slot, most: about + around })
+        if (about + around >= least.border) found.push({ slot, most: about + around })
       }
     })
-    const border = least.last()
-    return found.filter(({ most }) => most >= border).sort((a, b) => b.most - a.most || a.slot - b.slot)
+    least.trim()
+    return found.filter(({ most }) => most >= least.border).sort((a, b) => b.most - a.most || a.slot - b.slot)
   }
 
   #start(number: number): number {
@@ -191,25 +191,25 @@ export class Rows {
 
 /** The `k` largest of numbers. */
 class Best {
+  /** The last of them, as of the last `trim`; minus infinity if there are fewer. */
+  border = -Infinity
   #k: number
   #values: number[] = []
-  #border = -Infinity
 
   constructor(k: number) {
     this.#k = k
   }
 
   add(value: number): void {
-    if (value <= this.#border) return
+    if (value <= this.border) return
     this.#values.push(value)
-    if (this.#values.length >= 2 * this.#k + 64) this.last()
+    if (this.#values.length >= 2 * this.#k + 64) this.trim()
   }
 
-  /** The last of them; minus infinity if there are fewer than `k`. */
-  last(): number {
+  /** Lets go of the numbers that are not among them. */
+  trim(): void {
     this.#values.sort((a, b) => b - a)
     this.#values.length = Math.min(this.#k, this.#values.length)
-    this.#border = this.#values[this.#k - 1] ?? -Infinity
-    return this.#border
+    this.border = this.#values[this.#k - 1] ?? -Infinity
   }
 }

@@ -200,7 +200,10 @@ export class SearchIndex<M = unknown> {
     for (;;) {
       signal?.throwIfAborted()
       this.#checkOpen()
-      const found = await this.#best(vector!, k, filter)
+      const found = await this.#best(vector!, k, filter).catch(error => {
+        this.#checkOpen() // The storage of a closed index fails.
+        throw error
+      })
       if (found) return found
       await this.#refresh()
     }

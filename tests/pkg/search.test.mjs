@@ -209,7 +209,9 @@ test('an index is the same when it is opened again', async () => {
   const { index, storage, model } = await filled()
   const found = await index.search('a late letter')
   const { edition } = storage.about
+  const begun = index.search('lamp')
   await index.close()
+  await assert.rejects(begun, { code: 'disposed' })
   await assert.rejects(index.search('lamp'), { code: 'disposed' })
   await assert.rejects(index.add('a', 'b'), { code: 'disposed' })
   const again = await open(storage, model)

@@ -15,6 +15,10 @@ async function textOf(file: File): Promise<string | undefined> {
   return text.includes('\0') || text.includes('\ufffd') ? undefined : text
 }
 
+/** The name of a model's index. */
+const nameOf = ({ info: { name, bytes, pooling = 'mean' } }: BitNet): string =>
+  `demo: ${name}, ${bytes} bytes, ${pooling}`
+
 export class Library {
   #index: SearchIndex<Origin>
 
@@ -24,19 +28,13 @@ export class Library {
 
   /** The library that a model has read. Each model has its own, because none can use that of another. */
   static async open(model: BitNet): Promise<Library> {
-    const name = Library.nameOf(model)
     const { pooling = 'mean' } = model.info
-    return new Library(await createIndex<Origin>(model, { name, pooling }))
-  }
-
-  /** The name of a model's library. */
-  static nameOf({ info: { name, bytes, pooling = 'mean' } }: BitNet): string {
-    return `demo: ${name}, ${bytes} bytes, ${pooling}`
+    return new Library(await createIndex<Origin>(model, { name: nameOf(model), pooling }))
   }
 
   /** Deletes the library of a model, which may be damaged. */
   static delete(model: BitNet): Promise<void> {
-    return deleteIndex(Library.nameOf(model))
+    return deleteIndex(nameOf(model))
   }
 
   get passages(): number {
@@ -50,7 +48,7 @@ export class Library {
     return { files, sections: ids.length - files.length }
   }
 
-  /** Reads this project's documentation, and forgets sections that it has no more. Gives the number of its sections. */
+  /** Reads this project's documentation, and forgets sections that it has no more. */
   async readDocumentation(signal: AbortSignal, onProgress: (progress: IndexProgress, total: number) => void): Promise<void> {
     const { default: sections } = await import('virtual:documentation')
     const texts = sections.map(({ id, document, heading, text }): IndexedText<Origin> => {
@@ -67,7 +65,6 @@ export class Library {
     files: readonly File[], signal: AbortSignal, onProgress: (progress: IndexProgress, total: number) => void
   ): Promise<string[]> {
     const unread: string[] = []
-    const index = this.#index
     async function* texts(): AsyncGenerator<IndexedText<Origin>> {
       for (const file of files) {
         const text = await textOf(file)
@@ -75,7 +72,7 @@ export class Library {
         else yield { id: FILE + file.name, text, metadata: { kind: 'file', title: file.name } }
       }
     }
-    await index.addMany(texts(), { signal, onProgress: progress => onProgress(progress, files.length) })
+    await this.#index.addMany(texts(), { signal, onProgress: progress => onProgress(progress, files.length) })
     return unread
   }
 
@@ -87,8 +84,9 @@ export class Library {
     await this.#index.clear()
   }
 
-  search(query: string, kind: Origin['kind'] | '', signal: AbortSignal): Promise<Found<Origin>[]> {
-    return this.#index.search(query, { signal, ...(kind && { filter: (origin: Origin) => origin.kind === kind }) })
+  /** The best passages of texts of a kind, or of all. */
+  search(query: string, kind: Origin['kind'] | ''): Promise<Found<Origin>[]> {
+    return this.#index.search(query, kind ? { filter: origin => origin.kind === kind } : {})
   }
 
   close(): Promise<void> {

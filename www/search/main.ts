@@ -114,10 +114,11 @@ async function forgetAll() {
   update()
 }
 
+/** A way to read texts into the library. */
+type Job = (library: Library, signal: AbortSignal, onProgress: (progress: IndexProgress, total: number) => void) => Promise<void>
+
 /** Runs `job` and shows its progress, until it has ended or is stopped. The texts that were read stay. */
-async function read(
-  job: (library: Library, signal: AbortSignal, onProgress: (progress: IndexProgress, total: number) => void) => Promise<void>
-) {
+async function read(job: Job) {
   if (!library || isReading) return
   showNotice('read', null)
   isReading = true
@@ -147,7 +148,7 @@ async function search(library: Library) {
   figures.textContent = 'Searching …'
   const start = performance.now()
   try {
-    const found = await library.search(query.value, scope.value as Origin['kind'] | '', new AbortController().signal)
+    const found = await library.search(query.value, scope.value as Origin['kind'] | '')
     if (mine !== searches) return
     const time = formatSeconds(performance.now() - start)
     figures.textContent = found.length === 0
