@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defineConfig } from 'vite'
 import { bundledModel } from './www/build/bundled-model.ts'
+import { documentation } from './www/build/documentation.ts'
 import { offlineFiles } from './www/build/offline-files.ts'
 import { sharedParts } from './www/build/parts.ts'
 
@@ -33,6 +34,7 @@ export default defineConfig({
   },
   plugins: [
     bundledModel(resolve(here, 'models/tiny-stories.gguf')),
+    documentation(resolve(here, 'docs'), resolve(here, 'README.md')),
     sharedParts(resolve(www, 'shared')),
     offlineFiles()
   ],

@@ -28,6 +28,8 @@ export type ErrorCode =
   | 'context-full'
   | 'bad-option'
   | 'incomplete'
+  | 'index-damaged'
+  | 'index-mismatch'
   | 'disposed'
   | 'internal'
 
@@ -452,7 +454,7 @@ export interface DecisionStats {
 /** Options of `model.embed`. A name that is not listed is `bad-option`. */
 export interface EmbedOptions extends AbortOptions {
   /**
-   * The use of the vectors. Models were trained with an instruction before each query, and with none before the
+   * The purpose of the vectors. Models were trained with an instruction before each query, and with none before the
    * documents among which it is searched: so give `query` for the first and nothing for the second. `similarity`
    * is for texts that are compared with each other, `bitext` for translations. `document` (default): the text
    * alone. The instructions are those of Qwen's and BitNet's embedding models.

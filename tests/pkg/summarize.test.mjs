@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
-const { divide, limit, split, summarize } = await load('page/summarize')
+const { divide, split } = await load('passages')
+const { limit, summarize } = await load('page/summarize')
 const { Generation } = await load('generation')
 const { BitNetError } = await load('error')
 

@@ -38,6 +38,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
   }).replace(/^import OpenAI from 'openai'$/m, 'const OpenAI = window.openai.default')
     .replace(/^import (\{.*\}) from '(ai|zod)'$/gm, 'const $1 = window.ai')
     .replace(/^import (\{.*\}) from 'tritloom\/ai-sdk'$/m, 'const $1 = aiSdk')
+    .replace(/^import (\{.*\}) from 'tritloom\/search'$/m, 'const $1 = await import("/pkg/search.js")')
     .replace(/^import (\{.*\}) from 'tritloom\/(built-in-ai.*)'$/gm, 'const $1 = await builtInAi("/pkg/$2.js")')
   const BitNet = new Proxy(tritloom.BitNet, {
     get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
@@ -73,7 +74,8 @@ const run = async ([code, url]: [code: string, url: string]) => {
 
 for (const { file, line, code } of blocks) {
   test(`${file}, line ${line}`, { tag: '@quick' }, async ({ shared }) => {
-    await load(shared, {}, GOLDEN_MODEL)
+    // It was not made to embed, and says no pooling.
+    await load(shared, { pooling: 'mean' }, GOLDEN_MODEL)
     if (code.includes(`from 'openai'`)) await giveOpenAI(shared)
     if (code.includes(`from 'tritloom/ai-sdk'`)) await giveAi(shared)
     expect(await shared.evaluate(run, [code, GOLDEN_MODEL] as [string, string])).not.toEqual([])
