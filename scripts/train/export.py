@@ -12,11 +12,11 @@ from tokenizers import Tokenizer
 
 import checkpoint
 import gguf
-from tokenizer import BEGIN, END, END_OF_TURN, TEMPLATE
+from tokenizer import BEGIN, CONTROL, END, END_OF_TURN, TEMPLATE
 
 ARCHITECTURE = "bitnet-b1.58"
 I2_S_FILE_TYPE = 40
-NORMAL, CONTROL = 1, 3
+NORMAL = 1
 
 
 def vocabulary(path):

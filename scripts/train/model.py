@@ -50,7 +50,7 @@ class RMSNorm(nn.Module):
         self.weight, self.eps = nn.Parameter(torch.ones(size)), eps
 
     def forward(self, x):
-        x = x.float()
+        x = x.to(self.weight.dtype)
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
 
 
@@ -79,7 +79,7 @@ class BitLinear(nn.Module):
     def freeze(self, codes, scale):
         """Takes weights of a file: `codes` [out, in] of -1, 0 and 1."""
         self.weight = nn.Parameter(torch.as_tensor(codes, dtype=torch.float32), requires_grad=False)
-        self.fixed_scale = torch.tensor(float(scale))
+        self.fixed_scale = torch.tensor(scale, dtype=torch.float32)
 
     def ternary(self):
         """(weights of -1, 0 and 1, their scale). Gradients reach the weights as if they were not rounded."""
@@ -90,7 +90,6 @@ class BitLinear(nn.Module):
         return scaled + (scaled.round().clamp(-1, 1) - scaled).detach(), scale
 
     def forward(self, x):
-        x = x.float()
         weight, scale = self.ternary()
         to_int8 = (127.0 / x.abs().amax(-1, keepdim=True).clamp(min=MIN_SCALE)).detach()
         scaled = x * to_int8
@@ -152,15 +151,14 @@ class BitNet(nn.Module):
         self.output_norm = RMSNorm(config.width, config.eps)
         half = torch.arange(0, config.head_dim, 2).double() / config.head_dim
         angles = torch.outer(torch.arange(config.context).double(), config.rope_base**-half).repeat(1, 2)
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
 
     def forward(self, ids, mask=None):
         """Logits [batch, tokens, vocabulary] of `ids` [batch, tokens]. `mask` [batch, 1, tokens, tokens] says
         which tokens a token sees; none: all before it and itself."""
-        tokens = ids.shape[1]
-        cos, sin = self.cos[:tokens], self.sin[:tokens]
-        x = self.token_embd(ids).float()
+        tokens, x = ids.shape[1], self.token_embd(ids)
+        cos, sin = self.cos[:tokens].to(x.dtype), self.sin[:tokens].to(x.dtype)
         for block in self.blk:
             x = block(x, cos, sin, mask)
         x, embedding = self.output_norm(x), self.token_embd.weight

@@ -8,6 +8,8 @@ import json
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+import gguf
+
 # The names and the chat format are those of BitNet b1.58 2B-4T, which engines know.
 BEGIN, END, END_OF_TURN = "<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"
 SPECIAL = [BEGIN, END, "<|start_header_id|>", "<|end_header_id|>", END_OF_TURN] + [
@@ -23,7 +25,8 @@ LLAMA_3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
     r"\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-MAX_TEXTS = 60_000
+# What GGUF files call a special token.
+CONTROL = 3
 
 
 def pre_tokenizer():
@@ -46,10 +49,24 @@ def made(texts, size):
     if len(model["vocab"]) != size - len(SPECIAL):
         raise ValueError(f"The texts give {len(model['vocab'])} tokens, fewer than {size - len(SPECIAL)}: add texts, or take a smaller size")
     merges = [tuple(pair) for pair in model["merges"]]
-    tokenizer = Tokenizer(models.BPE(vocab=model["vocab"], merges=merges, ignore_merges=True))
+    return tokenizer_of(model["vocab"], merges, SPECIAL)
+
+
+def tokenizer_of(vocabulary, merges, special):
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizer(), decoders.ByteLevel()
-    tokenizer.add_special_tokens(SPECIAL)
+    tokenizer.add_special_tokens(special)
     return tokenizer
+
+
+def of_metadata(metadata):
+    """The tokenizer of a GGUF file."""
+    if metadata.get("tokenizer.ggml.pre") != "llama-bpe":
+        raise ValueError(f"The pre-tokenizer is {metadata.get('tokenizer.ggml.pre')}; this recipe knows llama-bpe")
+    tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
+    merges = [tuple(pair.split(" ")) for pair in metadata["tokenizer.ggml.merges"]]
+    vocabulary = {token: n for n, token in enumerate(tokens)}
+    return tokenizer_of(vocabulary, merges, [token for token, kind in zip(tokens, kinds) if kind == CONTROL])
 
 
 class Encoder:
@@ -57,7 +74,8 @@ class Encoder:
     [{"role": "system" | "user" | "assistant", "content": text}]."""
 
     def __init__(self, path):
-        self.tokenizer = Tokenizer.from_file(str(path))
+        """`path` is a tokenizer.json or a GGUF file."""
+        self.tokenizer = of_metadata(gguf.Reader(path).metadata) if str(path).endswith(".gguf") else Tokenizer.from_file(str(path))
         # A text that names a special token does not become one.
         self.tokenizer.encode_special_tokens = True
         self.begin, self.end, self.end_of_turn = (self.tokenizer.token_to_id(t) for t in (BEGIN, END, END_OF_TURN))
@@ -105,12 +123,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("--size", type=int, default=5120, help="how many tokens, the special ones too")
+    parser.add_argument("--documents", type=int, default=60_000, help="how many documents are read")
     Mix.add_arguments(parser)
     options = parser.parse_args()
     mix = Mix.of(options)
 
     def texts():
-        for n in range(MAX_TEXTS):
+        for n in range(options.documents):
             document = mix.document(n)
             parts = [document] if isinstance(document, str) else [f"{m['role'].capitalize()}: {m['content']}" for m in document]
             yield from parts

@@ -156,7 +156,7 @@ def main():
                 raise SystemExit("The loss is no number any more: nothing was written. Go on from the run before with a lower --rate")
 
     held_out = held_out_loss(model, blocks, begin, device)
-    print(f"{elapsed():4.0f} s  {tokens / 1e6:.0f} million tokens so far, held-out loss {held_out:.4f}", flush=True)
+    print(f"{elapsed():4.0f} s  {tokens / 1e6:.1f} million tokens so far, held-out loss {held_out:.4f}", flush=True)
     checkpoint.write_state(options.run, model, optimiser, next_block, tokens)
     path = options.run / "log.json"
     earlier = json.loads(path.read_text())["losses"] if options.resume else []
