@@ -5,8 +5,7 @@
 
 The engine is the package in pkg/, on the CPU; `npm run build` makes it. A model with int8 activations has no exact
 logits: an error of 1e-7 tips a rounding now and then, and one moves the logits by a hundredth. So the difference is
-judged as a share of the logits' standard deviation, over many tokens. A mistake in a tensor, a scale or the template
-of a format is above 0.4.
+judged as a share of the logits' standard deviation, over many tokens. A mistake in a tensor or a scale is above 0.4.
 """
 
 import argparse
@@ -24,8 +23,10 @@ import lora
 from reference import Adapter, Reference
 from tokenizer import Encoder
 
-# Of a float32 program against a float64 one, or two float32 programs against each other.
+# Of the engine against PyTorch in float64: that of a model of few blocks, or so many times the distance of PyTorch's
+# own float32, which is 0.01 to 0.02 with ten blocks.
 INT8_TOLERANCE = 0.04
+TIMES_FLOAT32 = 4
 # Of two float64 programs.
 EXACT_TOLERANCE = 1e-6
 TEXTS = [
@@ -60,20 +61,20 @@ def prompts(encoder):
 
 
 def check_model(model, encoder, path):
-    """The distance of a file, as the engine computes it, from the model it was written from."""
+    """Whether the engine computes the file as PyTorch computes the model that it was written from."""
     # The file rounds the embedding: that is no difference of the computation.
     model.token_embd.weight.data = torch.tensor(gguf.Reader(path).tensors["token_embd.weight"], dtype=torch.float32)
-    lists, wanted = [], []
-    for ids in prompts(encoder):
-        logits = torch_logits(model, ids)
-        for length in {1, len(ids) // 2, len(ids)}:
-            lists.append(ids[:length])
-            wanted.append(logits[length - 1])
-    wanted = np.array(wanted)
-    found = engine_logits(path, lists, model.config.vocabulary)
+    every = prompts(encoder)
+    rounded = [torch_logits(model, ids) for ids in every]
+    model.double()
+    exact = [torch_logits(model, ids) for ids in every]
+    some = [(n, length) for n, ids in enumerate(every) for length in sorted({1, len(ids) // 2, len(ids)})]
+    wanted = np.array([exact[n][length - 1] for n, length in some])
+    found = engine_logits(path, [every[n][:length] for n, length in some], model.config.vocabulary)
+    error, noise = distance(found, wanted), distance(np.concatenate(rounded), np.concatenate(exact))
     same = int((found.argmax(-1) == wanted.argmax(-1)).sum())
-    print(f"engine and PyTorch: {distance(found, wanted):.2e} of the logits' deviation, {same} of {len(lists)} best tokens the same")
-    return distance(found, wanted)
+    print(f"from PyTorch in float64: the engine {error:.1e} of the logits' deviation, PyTorch in float32 {noise:.1e}; {same} of {len(some)} best tokens the same")
+    return error <= max(INT8_TOLERANCE, TIMES_FLOAT32 * noise)
 
 
 def check_adapter(base, adapter):
@@ -84,9 +85,9 @@ def check_adapter(base, adapter):
     rank = next(iter(pairs.pairs.values()))[0].shape[0]
     lora.add_adapter(model, targets, rank, pairs.alpha)
     for name, product in model.products():
-        a, b = (torch.tensor(half, dtype=torch.float32) for half in pairs.pairs[f"{name}.weight"]) if product.lora else (None, None)
-        if product.lora:
-            product.lora.a.data, product.lora.b.data = a, b
+        if product.lora is not None:
+            a, b = pairs.pairs[f"{name}.weight"]
+            product.lora.a.data, product.lora.b.data = torch.tensor(a).float(), torch.tensor(b).float()
     model.double()
     found, wanted, plain = [], [], []
     for ids in prompts(Encoder(base)):
@@ -110,7 +111,7 @@ def main():
         is_right = error <= EXACT_TOLERANCE and effect > 0
     elif options.run:
         encoder = Encoder(options.run / "tokenizer.json")
-        is_right = check_model(checkpoint.read_model(options.run), encoder, options.model) <= INT8_TOLERANCE
+        is_right = check_model(checkpoint.read_model(options.run), encoder, options.model)
     else:
         parser.error("name the folder of a run, or an adapter")
     if not is_right:

@@ -73,8 +73,8 @@ class Mix:
 
 
 class Blocks:
-    """Blocks of rows by their number: `uint16` [rows, context], the same for the same number. As a data set of
-    PyTorch, so that several processes make them."""
+    """Blocks of rows by their number: int32 [rows, context], the same for the same number. As a data set of PyTorch,
+    so that several processes make them."""
 
     def __init__(self, mix, tokenizer, context, rows):
         self.mix, self.path, self.context, self.rows, self.encoder = mix, tokenizer, context, rows, None
@@ -86,7 +86,7 @@ class Blocks:
         # Each process reads the tokenizer for itself.
         self.encoder = self.encoder or Encoder(self.path)
         rng = random.Random(f"rows {self.mix.seed} {number}")
-        block = np.full((self.rows, self.context), self.encoder.end, np.uint16)
+        block = np.full((self.rows, self.context), self.encoder.end, np.int32)
         filled = np.zeros(self.rows, np.int64)
         misses = 0
         for n in range(number * DOCUMENTS_OF_BLOCK, (number + 1) * DOCUMENTS_OF_BLOCK):

@@ -1,16 +1,15 @@
-// `npm run train:smoke`: runs smoke.py, with PYTHON or else python3. Where that has no PyTorch, it is skipped.
+// The recipe on a tiny model, with PYTHON or else python3.
 import { existsSync } from 'node:fs'
 import { inRoot } from '../paths.mjs'
 import { capture, runOpen } from '../process.mjs'
-import { main, Stop } from '../report.mjs'
+import { Stop } from '../report.mjs'
 
-await main(async () => {
+/** Runs smoke.py. Where there is no PyTorch, says so instead. */
+export const smokeTraining = async () => {
   const python = process.env.PYTHON ?? 'python3'
-  const versions = capture(python, ['-c', 'import torch, numpy, tokenizers; print(torch.__version__)'])
-  if (versions === null) {
-    console.log(`train:smoke is skipped: ${python} lacks PyTorch, NumPy or tokenizers (pip install -r scripts/train/requirements.txt)`)
-    return
-  }
-  if (!existsSync(inRoot('pkg', 'node', 'index.js'))) throw new Stop('pkg/ is missing: npm run build makes it')
+  if (capture(python, ['-c', 'import torch, numpy, tokenizers']) === null)
+    return `left out: ${python} has no PyTorch, NumPy or tokenizers (scripts/train/requirements.txt)`
+  if (!existsSync(inRoot('pkg', 'node', 'index.js'))) throw new Stop('pkg/ is missing: `npm run build` makes it')
   await runOpen(python, [inRoot('scripts', 'train', 'smoke.py')])
-})
+  return undefined
+}

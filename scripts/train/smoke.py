@@ -62,7 +62,7 @@ def check_training(folder):
 
     run("export.py", trained, model, "--licence", "mit")
     encoder = Encoder(trained / "tokenizer.json")
-    expect(check.check_model(before, encoder, model) <= check.INT8_TOLERANCE, "the engine computes what was trained")
+    expect(check.check_model(before, encoder, model), "the engine computes what was trained")
     text = "Ünïcode, 12 345 and <|eot_id|>!"
     expect(Encoder(model).encode(text) == encoder.encode(text), "the file has the vocabulary")
     return model

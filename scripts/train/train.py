@@ -33,7 +33,7 @@ CLOSING_SECONDS = 15
 
 def batch(block, begin, device):
     """(ids, targets, mask) of a block of rows. A target of -100 is not learned."""
-    raw = torch.as_tensor(block).to(device, non_blocking=True).int()
+    raw = torch.as_tensor(block).to(device, non_blocking=True)
     ids = (raw & LEARNED - 1).long()
     targets = F.pad(torch.where(raw >= LEARNED, ids, -100)[:, 1:], (0, 1), value=-100)
     documents = (ids == begin).cumsum(1)
@@ -121,12 +121,12 @@ def main():
     compiled = loss_of if options.no_compile or device == "cpu" else torch.compile(loss_of, dynamic=False)
     print(f"{model.parameter_count() / 1e6:.1f} million parameters on {device}, from block {next_block}", flush=True)
 
-    losses, log, mark = [], [], None
+    losses, log, mark, waited = [], [], None, 0.0
     for step in range(options.max_steps):
         if step == 3:  # The first steps compile.
             if device == "cuda":
                 torch.cuda.synchronize()
-            mark = (elapsed(), tokens)
+            mark, waited = (elapsed(), tokens), 0.0
             print(f"compiled after {mark[0]:.0f} s", flush=True)
         past = 0.0 if mark is None else (elapsed() - mark[0]) / max(1.0, options.seconds - CLOSING_SECONDS - mark[0])
         if past >= 1 or elapsed() > options.seconds - CLOSING_SECONDS:
@@ -137,7 +137,9 @@ def main():
         for group in optimiser.param_groups:
             group["lr"] = now
             group["weight_decay"] = 0.1 if group["params"][0].ndim > 1 and not options.decay else 0.0
+        asked = elapsed()
         block = next(loader)
+        waited += elapsed() - asked
         loss = compiled(model, *batch(block, begin, device))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -151,7 +153,7 @@ def main():
             log.append({"tokens": tokens, "loss": round(mean, 4), "rate": now})
             if mark:
                 speed = (tokens - mark[1]) / (elapsed() - mark[0])
-                print(f"{elapsed():4.0f} s  step {step + 1}  loss {mean:.4f}  rate {now:.2e}  {speed / 1e3:.0f}k tokens/s", flush=True)
+                print(f"{elapsed():4.0f} s  step {step + 1}  loss {mean:.4f}  rate {now:.2e}  {speed / 1e3:.0f}k tokens/s, {waited:.0f} s waited for rows", flush=True)
             if mean != mean:
                 raise SystemExit("The loss is no number any more: nothing was written. Go on from the run before with a lower --rate")
 
