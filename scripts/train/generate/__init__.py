@@ -7,7 +7,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from . import facts, passages, records, tales, talk
+from . import facts, records, tales, talk, texts
 
 # The prompts by which models are judged: none of them is learned.
 PROMPTS = Path(__file__).parents[3] / "models" / "prompts.json"
@@ -17,14 +17,15 @@ PROMPTS = Path(__file__).parents[3] / "models" / "prompts.json"
 KINDS = [
     (facts.question, 20),
     (facts.several, 5),
-    (passages.reading, 12),
-    (passages.summary, 14),
-    (passages.told, 2),
+    (texts.reading, 12),
+    (texts.summary, 14),
+    (texts.told, 2),
     (records.record, 6),
     (records.choice, 3),
     (records.call, 3),
     (talk.talk, 6),
-    (tales.story, 11),
+    (tales.story, 9),
+    (tales.of_wish, 6),
     (tales.summed_up, 6),
     (tales.shortened, 5),
     (tales.questions, 3),

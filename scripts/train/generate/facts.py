@@ -1,7 +1,7 @@
 """Simple questions and instructions, and their answers in a sentence."""
 
 from .grammar import an, asked, assistant, capital, fill, listed, rows, user
-from .plots import any_name
+from .words import any_name
 
 # name | legs | where it lives | what it eats | its young | its sound | what covers it | size from 1 to 9 | group
 ANIMALS = rows("""
@@ -477,7 +477,7 @@ BLUNT = ["", "", " Answer in one sentence.", " Please answer in one sentence.", 
 def animal(rng):
     name, legs, home, food, young, sound, cover, size, group = rng.choice(ANIMALS)
     if group == "insect" and rng.random() < 0.3:
-        return asked(f"Is {an(name)} an insect?", f"No, a spider is no insect: it has eight legs." if name == "spider" else f"Yes, {an(name)} is an insect.")
+        return asked(f"Is {an(name)} an insect?", "No, a spider is no insect: it has eight legs." if name == "spider" else f"Yes, {an(name)} is an insect.")
     slots = {"a": an(name), "A": capital(an(name)), "n": name, "s": plural(name), "S": capital(plural(name)), "legs": legs, "home": home, "food": food, "young": an(young), "sound": sound, "cover": cover}
     leg_word = "legs"
     question, answer = rng.choice(

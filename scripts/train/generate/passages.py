@@ -1,9 +1,8 @@
 """Short texts whose summary and whose facts are known: what somebody wanted and how it went, notices, portraits,
-letters. For summaries, and for questions about a text."""
+letters. A passage is {"text", "summaries", "questions": [(question, answer)]}."""
 
-from . import requests
-from .grammar import an, asked, assistant, capital, fill, listed, rows, user
-from .plots import ADJ, ANIMALS, BOYS, GIRLS, LOOKS, MORE_BOYS, MORE_KINDS, MORE_NAMES, THINGS, invented_name
+from .grammar import an, capital, fill, rows
+from .words import ADJ, ANIMALS, BOYS, GIRLS, LOOKS, MORE_BOYS, MORE_KINDS, MORE_NAMES, THINGS, invented_name
 
 # what somebody wanted | what stood in the way | what was done | how it ended
 # {A} is a name, {he} {him} {his} {He} its pronouns, {T} a thing, {B} another name, {R} a relative, {P} a place.
@@ -108,10 +107,9 @@ def slots(rng):
 
 
 def wanted(rng):
-    """A passage: {"text", "summaries", "questions": [(question, answer)]}."""
     s = slots(rng)
     goal, trouble, deed, end = (fill(rng, cell, s) for cell in rng.choice(WANTED))
-    a, he, him = s["A"], s["he"], s["him"]
+    a, he = s["A"], s["he"]
     titled = " " in a or a.startswith("Old")
     who = a if titled else fill(rng, f"{a}[, {an(rng.choice(ADJ))} {'girl' if he == 'she' else 'boy'},|, a {rng.choice(['baker', 'farmer', 'teacher', 'sailor', 'tailor', 'gardener'])} from {rng.choice(PLACES)},|||]", s)
     detail = lambda: fill(rng, rng.choice(DETAILS)[0], s) if rng.random() < 0.5 else ""
@@ -137,6 +135,37 @@ def wanted(rng):
         (rng.choice([f"What did {he} do then?", f"How did {a} solve it?", f"What did {a} do about it?"]), capital(f"{deed}.")),
     ]
     return {"text": text, "summaries": summaries, "questions": questions}
+
+
+KINDS = "baker farmer teacher sailor tailor gardener postman shepherd painter fisherman clockmaker robot dragon princess witch knight giant ghost pirate wizard elf snowman tree scarecrow astronaut king queen clown magician".split()
+BEGINS = ["Once upon a time there was {k} [named|called] {A}.", "[Long ago|Once], {k} [named|called] {A} lived [near|in] {P}.", "{A} was {k}.", "There once was {k}, and everybody called {him} {A}.", "In {P} there lived {k} named {A}."]
+MORE = [
+    "Every [morning|evening|day], {A} [walked through {P}|sat on the step and thought|looked out of the window].", "{He} lived [alone|with a {N}|with {R}] and was [happy|quite content|often bored].", "{A} had [a kind heart|a loud laugh|two left hands|a good head].",
+    "[Everybody|Nobody] in {P} knew {him}.", "{He} was [very clever|a little shy|never in a hurry|always hungry].",
+]
+TROUBLED = ['"[Oh no|What a pity|That cannot be true]!" {A} cried.', "{A} sat down and [sighed|thought hard|almost cried].", '"[I will not give up|There must be a way]," said {A}.', '{C} came by. "[What is wrong|Why are you so sad], {A}?" {C} asked, and {A} told {C} everything.', "{A} [did not sleep that night|walked up and down]."]
+ENDS = ["And {A} was [happy|proud|content] for a long time.", "[That night|In the evening] {A} [slept well|sat by the fire and smiled].", '"[I knew it|Well done|Now all is well]," said {C}.', "[From then on|Since that day], {A} [never gave up|always helped others|smiled more often].", "That is the end of the story.", "And if you come to {P}, you can still hear about it."]
+
+
+def tale(rng):
+    """A story of one who wanted something: {"text", "summaries", "topics" for a request}."""
+    s = slots(rng)
+    kind = rng.choice(KINDS + ANIMALS + MORE_KINDS)
+    s["k"] = rng.choice([an(kind), an(kind), f"a little {kind}", f"an old {kind}", an(f"{rng.choice(ADJ)} {kind}")])
+    goal, trouble, deed, end = (fill(rng, cell, s) for cell in rng.choice(WANTED))
+    a, he = s["A"], s["he"]
+    some = lambda templates, share: fill(rng, rng.choice(templates), s) if rng.random() < share else ""
+    sentences = [
+        some(BEGINS, 1), some(MORE, 0.7), fill(rng, f"[One day {he} wanted to {goal}.|More than anything {he} wanted to {goal}.|One morning {a} said, \"I want to {goal.replace(s['his'] + ' ', 'my ')}.\"|{s['He']} had a wish: {he} wanted to {goal}.]"), some([row[0] for row in DETAILS], 0.5),
+        fill(rng, f"[But {trouble}.|However, {trouble}.|But there was a problem: {trouble}.]"), some(TROUBLED, 0.8), fill(rng, f"[So {deed}.|Then {a} had an idea: {deed}.|At last {deed}.]"), some([row[0] for row in DETAILS], 0.4), capital(f"{end}."), some(ENDS, 0.8),
+    ]
+    text = " ".join(capital(sentence) for sentence in sentences if sentence)
+    if rng.random() < 0.3:
+        half = text.find(". ", len(text) // 2) + 2
+        text = f"{text[:half].strip()}\n\n{text[half:]}" if half > 1 else text
+    wish = goal.replace(s["his"] + " ", "a " if s["his"] + " old" in goal else "the ")
+    topics = [f"{an(kind)} who wants to {wish}", f"{an(kind)} named {a}", f"{an(kind)} called {a}", f"{a} and {s['his']} wish", an(kind), f"{an(kind)} who wanted to {wish}", f"{a}, {an(kind)}"]
+    return {"text": text, "summaries": [f"{a} wanted to {goal}, but {trouble}, so {deed}.", f"{a} wanted to {goal}, but {trouble}. So {deed}."], "topics": topics}
 
 
 CLOSED = rows("""
@@ -292,56 +321,3 @@ def mail(rng):
     if head:
         values["mail"] = address
     return {"text": head + body, "summaries": summaries, "questions": questions, "values": values}
-
-
-KINDS = [(wanted, 11), (notice, 4), (portrait, 6), (mail, 4)]
-BEFORE = ["Read this text and answer the question.\n\n{t}\n\n{q}", "{t}\n\n{q}", "{t}\n\n{q}", "{t}\n\n{q}", "{t}\n{q}", "{t} {q}", "{q}\n\n{t}", "Text: {t}\n\nQuestion: {q}", "{q} {t}"]
-
-
-def passage(rng):
-    (kind,) = rng.choices([kind for kind, _ in KINDS], [share for _, share in KINDS])
-    return kind(rng)
-
-
-def reading(rng):
-    """Questions about a text."""
-    one = passage(rng)
-    first, *more = rng.sample(one["questions"], min(len(one["questions"]), rng.choice([1, 1, 1, 2, 3])))
-    messages = asked(rng.choice(BEFORE).format(t=one["text"], q=first[0]), first[1])
-    for question, answer in more:
-        messages += asked(question, answer)
-    return messages
-
-
-# What `model.summarize` of the package asks for, by its type and length.
-PACKAGE = ["TL;DR of this text, one sentence:", "TL;DR of this text, one sentence:", "TL;DR of this text, one sentence:", "TL;DR of this text, three sentences:", "TL;DR of this text, five sentences:", "A teaser of this text, one sentence:"]
-
-
-def summary(rng):
-    """A text to sum up: one passage, or two of them."""
-    one = passage(rng)
-    text, said = one["text"], rng.choice(one["summaries"])
-    r = rng.random()
-    if r < 0.12:
-        other = passage(rng)
-        joint = rng.choice(["\n\n", " "])
-        text, said = f"{text}{joint}{other['text']}", f"{said} {rng.choice(other['summaries'])}"
-    if rng.random() < 0.25:
-        return asked(f"{rng.choice(PACKAGE)}\n\n{text}", said)
-    if r > 0.9:
-        # The points of a text are its sentences without what is not needed.
-        points = [answer for _, answer in one["questions"] if len(answer.split()) > 3 and not answer.startswith("It is about")][:3]
-        if len(points) == 3:
-            wish = rng.choice(["The key points of this text, three lines that begin with \"- \":", "List the key points:", "Key points of this text:"])
-            return asked(f"{wish}\n\n{text}", "\n".join(f"- {point}" for point in points))
-    return asked(requests.tldr_request(rng, text, rng.choice(["text", "text", "story"])), said)
-
-
-def told(rng):
-    """A text that the assistant tells, and its summary."""
-    one = wanted(rng)
-    name = one["text"].split()[0].strip(",")
-    messages = asked(rng.choice(["Tell me what happened.", "Tell me something.", "Write a short text.", "Write a few sentences about somebody.", "Tell me a short story.", "Make up something short."]), one["text"])
-    if rng.random() < 0.5:
-        messages += asked(rng.choice(requests.TLDR_FOLLOW_UP), rng.choice(one["summaries"]))
-    return messages

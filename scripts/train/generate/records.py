@@ -3,8 +3,8 @@
 import json
 
 from . import passages
-from .grammar import an, asked, assistant, capital, fill, rows, user
-from .plots import LOOKS, THINGS, any_name, invented_name
+from .grammar import an, asked, assistant, capital, user
+from .words import LOOKS, THINGS, any_name, invented_name
 
 FOODS = "milk|bread|butter|eggs|apples|cheese|rice|tea|coffee|sugar|flour|salt|honey|carrots|onions|potatoes|tomatoes|bananas|juice|soap|candles|nails|paper|batteries|pears|noodles|oranges|jam|oil|yoghurt".split("|")
 MEASURES = "bottles of|packs of|bags of|kilos of|boxes of|cans of|pieces of|jars of".split("|")

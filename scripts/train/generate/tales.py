@@ -6,13 +6,13 @@ import re
 from functools import cache
 from pathlib import Path
 
-from . import extract, plots, requests
-from .grammar import asked
+from . import extract, passages, plots, requests, words
+from .grammar import asked, fill
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "tiny-stories.jsonl.gz"
 REAL_GIRLS = "Lily Sue Lucy Mia Sara Anna Amy Emma Jane Sally Molly Daisy Mary Kitty Ella Jenny Sarah Tina Lola Bella Emily Annie Jill Ann Julie Kate Katie Lisa Mandy".split()
 REAL_BOYS = "Tom Tim Ben Max Timmy Jack Sam Bob Billy Joe John Tommy Jim Johnny Bobby Jimmy Mike Leo Fred Charlie Peter Danny Jake Pete Dan".split()
-KNOWN = set(plots.GIRLS + plots.BOYS + plots.MORE_NAMES + plots.MORE_BOYS + plots.PET_NAMES)
+KNOWN = set(words.GIRLS + words.BOYS + words.MORE_NAMES + words.MORE_BOYS + words.PET_NAMES)
 
 
 @cache
@@ -24,13 +24,13 @@ def corpus():
 
 def with_other_names(rng, text, invent):
     """The same story with other names, so that they are not learned by heart."""
-    words = set(re.findall(r"\b[A-Z][a-z]+\b", text))
+    said = set(re.findall(r"\b[A-Z][a-z]+\b", text))
     table = {}
     for pool in (REAL_GIRLS, REAL_BOYS):
         for name in pool:
-            if name in words and rng.random() < 0.75:
-                other = plots.any_name(rng, pool is REAL_GIRLS, invent)
-                if other not in words and other not in table.values():
+            if name in said and rng.random() < 0.75:
+                other = words.any_name(rng, pool is REAL_GIRLS, invent)
+                if other not in said and other not in table.values():
                     table[name] = other
     if not table:
         return text
@@ -52,13 +52,9 @@ def real(rng):
     return asked(request, text) + asked(rng.choice(requests.TLDR_FOLLOW_UP), summary)
 
 
-def made(rng, invent):
-    return plots.make_story(rng.getrandbits(60), invent=invent)
-
-
 def story(rng):
     """A story on request, often summed up after it. Odd names are only where the request has them."""
-    tale = made(rng, (0.3, 0.0))
+    tale = plots.make_story(rng, (0.3, 0.0))
     hero = tale["facts"]["A"]
     request = requests.story_request(rng, tale["topics"], tale["summary"], tale["clause"], None if hero in KNOWN else hero)
     messages = asked(request, tale["story"])
@@ -69,13 +65,13 @@ def story(rng):
 
 def summed_up(rng):
     """A story that the user gives. Its names have to be copied."""
-    tale = made(rng, (0.6, 0.6))
+    tale = plots.make_story(rng, (0.6, 0.6))
     return asked(requests.tldr_request(rng, tale["story"]), tale["summary"])
 
 
 def shortened(rng):
     """A short text to sum up: the sentences of a story that its summary needs, and some others."""
-    tale = made(rng, (0.6, 0.6))
+    tale = plots.make_story(rng, (0.6, 0.6))
     sentences = extract.sentences(tale["story"])
     said = set(re.findall(r"\w+", tale["summary"].lower()))
     score = [len(said & set(re.findall(r"\w+", one.lower()))) for one in sentences]
@@ -88,7 +84,7 @@ def shortened(rng):
 
 def questions(rng):
     """A story and questions about who and where."""
-    tale = made(rng, (0.5, 0.5))
+    tale = plots.make_story(rng, (0.5, 0.5))
     facts, text = tale["facts"], tale["story"]
     found = [(rng.choice(["Who is the story about?", "Who is this story about?", "What is the hero called?"]), f"The story is about {facts['A']}.")]
     if f"{facts['B']}, {facts['Bdesc']}" in text or f"{facts['B']} was {facts['Bdesc']}" in text:
@@ -98,4 +94,13 @@ def questions(rng):
     messages = asked(f"{text}\n\n{chosen[0][0]}", chosen[0][1])
     for question, answer in chosen[1:]:
         messages += asked(question, answer)
+    return messages
+
+
+def of_wish(rng):
+    """A story of somebody who wanted something, on request."""
+    tale = passages.tale(rng)
+    messages = asked(fill(rng, rng.choice(requests.STORY_REQUESTS).format(t=rng.choice(tale["topics"]))), tale["text"])
+    if rng.random() < 0.3:
+        messages += asked(rng.choice(requests.TLDR_FOLLOW_UP), rng.choice(tale["summaries"]))
     return messages

@@ -1,8 +1,8 @@
 """Small talk, and conversations in which something said before is asked for."""
 
-from . import facts, requests
-from .grammar import an, asked, capital, fill, listed, rows
-from .plots import any_name, invented_name
+from . import facts
+from .grammar import asked, capital, fill, rows
+from .words import any_name
 
 # {N} is a name, {M} another, {K} a kind of pet, {C} a city, {F} a food, {T} a thing, {L} a colour, {D} a number
 SAID = rows("""
