@@ -7,7 +7,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from . import facts, records, tales, talk, texts
+from . import asking, facts, records, tales, talk, texts
 
 # The prompts by which models are judged: none of them is learned.
 PROMPTS = Path(__file__).parents[3] / "models" / "prompts.json"
@@ -15,21 +15,24 @@ PROMPTS = Path(__file__).parents[3] / "models" / "prompts.json"
 # What is written, and its share of the documents. The corpus is small: a billion tokens have each of its stories some
 # twenty times.
 KINDS = [
-    (facts.question, 20),
+    (facts.question, 19),
     (facts.several, 5),
-    (texts.reading, 12),
-    (texts.summary, 14),
+    (texts.reading, 9),
+    (texts.summary, 11),
     (texts.told, 2),
+    (asking.question, 7),
+    (asking.summary, 6),
+    (asking.sentence, 3),
     (records.record, 6),
     (records.choice, 3),
     (records.call, 3),
     (talk.talk, 6),
-    (tales.story, 9),
+    (tales.story, 8),
     (tales.of_wish, 6),
-    (tales.summed_up, 6),
-    (tales.shortened, 5),
-    (tales.questions, 3),
-    (tales.real, 1.6),
+    (tales.summed_up, 4),
+    (tales.shortened, 4),
+    (tales.questions, 2),
+    (tales.real, 2),
 ]
 SYSTEM = ["You are a helpful assistant.", "You are a helpful AI assistant.", "You are a kind storyteller.", "Be brief.", "Answer in one sentence."]
 

@@ -1,5 +1,7 @@
 """What is asked about a text: its facts, and a summary."""
 
+import re
+
 from . import events, passages, requests
 from .grammar import asked
 
@@ -32,6 +34,7 @@ def reading(rng):
 
 # What `model.summarize` of the package asks for, by its type and length.
 PACKAGE = ["TL;DR of this text, one sentence:", "TL;DR of this text, one sentence:", "TL;DR of this text, one sentence:", "TL;DR of this text, three sentences:", "TL;DR of this text, five sentences:", "A teaser of this text, one sentence:"]
+PACKAGE_LONGER = ["TL;DR of this text, three sentences:", "TL;DR of this text, five sentences:"]
 
 
 def summary(rng):
@@ -43,14 +46,19 @@ def summary(rng):
         other = passage(rng, "summary")
         joint = rng.choice(["\n\n", " "])
         text, said = f"{text}{joint}{other['text']}", f"{said} {rng.choice(other['summaries'])}"
-    if rng.random() < 0.25:
-        return asked(f"{rng.choice(PACKAGE)}\n\n{text}", said)
     if r > 0.9:
         # The points of a text are its sentences without what is not needed.
         points = [answer for _, answer in one["questions"] if len(answer.split()) > 3 and not answer.startswith("It is about")][:3]
         if len(points) == 3:
             wish = rng.choice(["The key points of this text, three lines that begin with \"- \":", "List the key points:", "Key points of this text:"])
             return asked(f"{wish}\n\n{text}", "\n".join(f"- {point}" for point in points))
+    return to_sum_up(rng, text, said)
+
+
+def to_sum_up(rng, text, said):
+    """A request for a summary, in the words of people or of the package."""
+    if rng.random() < 0.25:
+        return asked(f"{rng.choice(PACKAGE_LONGER if re.search(r'[.!?] [A-Z]', said) else PACKAGE)}\n\n{text}", said)
     return asked(requests.tldr_request(rng, text, rng.choice(["text", "text", "story"])), said)
 
 
