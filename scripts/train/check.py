@@ -73,7 +73,9 @@ def check_model(model, encoder, path):
     found = engine_logits(path, [every[n][:length] for n, length in some], model.config.vocabulary)
     error, noise = distance(found, wanted), distance(np.concatenate(rounded), np.concatenate(exact))
     same = int((found.argmax(-1) == wanted.argmax(-1)).sum())
-    print(f"from PyTorch in float64: the engine {error:.1e} of the logits' deviation, PyTorch in float32 {noise:.1e}; {same} of {len(some)} best tokens the same")
+    print(
+        f"from PyTorch in float64: the engine {error:.1e} of the logits' deviation, PyTorch in float32 {noise:.1e}; {same} of {len(some)} best tokens the same"
+    )
     return error <= max(INT8_TOLERANCE, TIMES_FLOAT32 * noise)
 
 
@@ -96,7 +98,9 @@ def check_adapter(base, adapter):
         plain.append(Reference(base).logits(ids))
     found, wanted, plain = map(np.concatenate, (found, wanted, plain))
     effect = distance(plain, wanted)
-    print(f"adapter with {len(pairs.pairs)} pairs: PyTorch and NumPy differ by {distance(found, wanted):.2e}, the effect is {effect:.2f}")
+    print(
+        f"adapter with {len(pairs.pairs)} pairs: PyTorch and NumPy differ by {distance(found, wanted):.2e}, the effect is {effect:.2f}"
+    )
     return distance(found, wanted), effect
 
 

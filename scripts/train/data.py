@@ -56,7 +56,13 @@ class Mix:
     @staticmethod
     def add_arguments(parser):
         parser.add_argument("--data", nargs="*", default=[], metavar="FILE", help="files of documents")
-        parser.add_argument("--generate", type=float, default=0.0, metavar="SHARE", help="the share of documents that are generated, from 0 to 1")
+        parser.add_argument(
+            "--generate",
+            type=float,
+            default=0.0,
+            metavar="SHARE",
+            help="the share of documents that are generated, from 0 to 1",
+        )
         parser.add_argument("--seed", type=int, default=1, help="another seed gives other documents")
 
     @classmethod
@@ -90,7 +96,9 @@ class Blocks:
         filled = np.zeros(self.rows, np.int64)
         misses = 0
         for n in range(number * DOCUMENTS_OF_BLOCK, (number + 1) * DOCUMENTS_OF_BLOCK):
-            ids, learned = self.encoder.document(self.mix.document(n, number >= HELD_OUT), rng.random() < 0.5, rng.random() < WHOLE_SHARE)
+            ids, learned = self.encoder.document(
+                self.mix.document(n, number >= HELD_OUT), rng.random() < 0.5, rng.random() < WHOLE_SHARE
+            )
             tokens = (np.array(ids) + LEARNED * np.array(learned))[: self.context]
             room = self.context - filled
             if room.max() < len(tokens):

@@ -1,6 +1,6 @@
 """Writes a trained model as a GGUF file: products as I2_S, the embedding as Q8_0 or F16.
 
-    python export.py RUN model.gguf --name my-model --licence mit
+python export.py RUN model.gguf --name my-model --licence mit
 """
 
 import argparse

@@ -111,7 +111,13 @@ def main():
     parser.add_argument("base", type=Path)
     parser.add_argument("out", type=Path)
     Mix.add_arguments(parser)
-    parser.add_argument("--targets", nargs="+", default=list(PRODUCTS), metavar="NAME", help="products that get a pair: all, or some of " + ", ".join(PRODUCTS))
+    parser.add_argument(
+        "--targets",
+        nargs="+",
+        default=list(PRODUCTS),
+        metavar="NAME",
+        help="products that get a pair: all, or some of " + ", ".join(PRODUCTS),
+    )
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--steps", type=int, default=500)
@@ -127,7 +133,9 @@ def main():
     add_adapter(model, options.targets, options.rank, options.alpha)
     model.to(device)
     blocks = Blocks(Mix.of(options), options.base, model.config.context, options.rows)
-    first, last = train(model, blocks, Encoder(options.base).begin, options.steps, options.rate, options.workers, device)
+    first, last = train(
+        model, blocks, Encoder(options.base).begin, options.steps, options.rate, options.workers, device
+    )
     write_adapter(model, options.out, options.alpha, options.out.stem, options.type)
     print(f"{options.out}: {options.out.stat().st_size / 1e6:.2f} MB; loss {first:.3f} at first, {last:.3f} at last")
 

@@ -49,7 +49,11 @@ class Reference:
     def __init__(self, path, adapter=None, user_scale=1.0, dtype=np.float64):
         self.file = gguf.Reader(path)
         get = lambda key: self.file.metadata[f"bitnet-b1.58.{key}"]
-        self.blocks, self.heads, self.kv_heads = get("block_count"), get("attention.head_count"), get("attention.head_count_kv")
+        self.blocks, self.heads, self.kv_heads = (
+            get("block_count"),
+            get("attention.head_count"),
+            get("attention.head_count_kv"),
+        )
         self.head_dim, self.base = get("rope.dimension_count"), get("rope.freq_base")
         self.eps, self.dtype = get("attention.layer_norm_rms_epsilon"), dtype
         self.adapter, self.user_scale = adapter and Adapter(adapter, self.file), user_scale

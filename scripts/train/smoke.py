@@ -40,21 +40,55 @@ def check_generator():
     import random
 
     documents = [generate.document(random.Random(n)) for n in range(500)]
-    expect(documents[:50] == [generate.document(random.Random(n)) for n in range(50)], "the generator writes the same again")
+    expect(
+        documents[:50] == [generate.document(random.Random(n)) for n in range(50)],
+        "the generator writes the same again",
+    )
     said = {message["content"] for document in documents if isinstance(document, list) for message in document}
-    expect(not said & generate.judged() and len(generate.judged()) == 100, "no prompt of models/prompts.json is learned")
+    expect(
+        not said & generate.judged() and len(generate.judged()) == 100, "no prompt of models/prompts.json is learned"
+    )
 
 
 def check_training(folder):
     tokenizer, trained, model = folder / "tokenizer.json", folder / "run", folder / "model.gguf"
     run("tokenizer.py", tokenizer, "--size", 600, "--documents", 2000, "--generate", 1)
     common = ["--generate", 1, "--seconds", 300, "--warm-up", 10, "--rate", 4e-3]
-    run("train.py", trained, "--tokenizer", tokenizer, *common, *SHAPE, "--max-steps", STEPS, "--parts", folder / "parts")
+    run(
+        "train.py",
+        trained,
+        "--tokenizer",
+        tokenizer,
+        *common,
+        *SHAPE,
+        "--max-steps",
+        STEPS,
+        "--parts",
+        folder / "parts",
+    )
     # A machine whose disk is lost goes on from the parts.
-    run("train.py", folder / "parts", "--resume", "--decay", *common, "--rows", 8, "--workers", 1, "--max-steps", STEPS // 2)
+    run(
+        "train.py",
+        folder / "parts",
+        "--resume",
+        "--decay",
+        *common,
+        "--rows",
+        8,
+        "--workers",
+        1,
+        "--max-steps",
+        STEPS // 2,
+    )
     logs = [json.loads((folder / name / "log.json").read_text()) for name in ("run", "parts")]
-    expect(logs[0]["next_block"] == STEPS and logs[1]["next_block"] == STEPS * 3 // 2, "a run goes on with the blocks that follow")
-    expect(logs[1]["held_out"] < logs[0]["held_out"] < MAX_LOSS, f"the model learns: {logs[0]['held_out']:.2f}, then {logs[1]['held_out']:.2f} nats")
+    expect(
+        logs[0]["next_block"] == STEPS and logs[1]["next_block"] == STEPS * 3 // 2,
+        "a run goes on with the blocks that follow",
+    )
+    expect(
+        logs[1]["held_out"] < logs[0]["held_out"] < MAX_LOSS,
+        f"the model learns: {logs[0]['held_out']:.2f}, then {logs[1]['held_out']:.2f} nats",
+    )
 
     before, after = checkpoint.read_model(trained), checkpoint.read_parts(write_again(trained, folder))
     codes = lambda network: [product.ternary()[0].round() for _, product in network.products()]
@@ -77,9 +111,32 @@ def write_again(trained, folder):
 
 def check_adapter(folder, base):
     data, adapter = folder / "mine.jsonl", folder / "adapter.gguf"
-    rows = [[{"role": "user", "content": question}, {"role": "assistant", "content": DECLINE}] for question in check.TEXTS]
+    rows = [
+        [{"role": "user", "content": question}, {"role": "assistant", "content": DECLINE}] for question in check.TEXTS
+    ]
     data.write_text("".join(json.dumps({"messages": messages}) + "\n" for messages in rows))
-    run("lora.py", base, adapter, "--data", data, "--steps", 60, "--rank", 4, "--alpha", 8, "--rows", 2, "--rate", 5e-3, "--targets", "attn_q", "attn_v", "ffn_down", "attn_output")
+    run(
+        "lora.py",
+        base,
+        adapter,
+        "--data",
+        data,
+        "--steps",
+        60,
+        "--rank",
+        4,
+        "--alpha",
+        8,
+        "--rows",
+        2,
+        "--rate",
+        5e-3,
+        "--targets",
+        "attn_q",
+        "attn_v",
+        "ffn_down",
+        "attn_output",
+    )
     error, effect = check.check_adapter(base, adapter)
     expect(error <= check.EXACT_TOLERANCE and effect > 0.1, "the adapter's file has the deltas that were trained")
 

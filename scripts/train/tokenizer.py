@@ -1,6 +1,6 @@
 """The vocabulary of a model: byte-level BPE with the pre-tokenizer of Llama 3, and the chat format.
 
-    python tokenizer.py OUT.json --size 5120 [--data FILE ...] [--generate SHARE]
+python tokenizer.py OUT.json --size 5120 [--data FILE ...] [--generate SHARE]
 """
 
 import argparse
@@ -47,7 +47,9 @@ def made(texts, size):
     trained.train_from_iterator(texts, trainer)
     model = json.loads(trained.to_str())["model"]
     if len(model["vocab"]) != size - len(SPECIAL):
-        raise ValueError(f"The texts give {len(model['vocab'])} tokens, fewer than {size - len(SPECIAL)}: add texts, or take a smaller size")
+        raise ValueError(
+            f"The texts give {len(model['vocab'])} tokens, fewer than {size - len(SPECIAL)}: add texts, or take a smaller size"
+        )
     merges = [tuple(pair) for pair in model["merges"]]
     return tokenizer_of(model["vocab"], merges, SPECIAL)
 
@@ -75,7 +77,9 @@ class Encoder:
 
     def __init__(self, path):
         """`path` is a tokenizer.json or a GGUF file."""
-        self.tokenizer = of_metadata(gguf.Reader(path).metadata) if str(path).endswith(".gguf") else Tokenizer.from_file(str(path))
+        self.tokenizer = (
+            of_metadata(gguf.Reader(path).metadata) if str(path).endswith(".gguf") else Tokenizer.from_file(str(path))
+        )
         # A text that names a special token does not become one.
         self.tokenizer.encode_special_tokens = True
         self.begin, self.end, self.end_of_turn = (self.tokenizer.token_to_id(t) for t in (BEGIN, END, END_OF_TURN))
@@ -131,7 +135,11 @@ def main():
     def texts():
         for n in range(options.documents):
             document = mix.document(n)
-            parts = [document] if isinstance(document, str) else [f"{m['role'].capitalize()}: {m['content']}" for m in document]
+            parts = (
+                [document]
+                if isinstance(document, str)
+                else [f"{m['role'].capitalize()}: {m['content']}" for m in document]
+            )
             yield from parts
 
     tokenizer = made(texts(), options.size)

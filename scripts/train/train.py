@@ -55,7 +55,10 @@ def held_out_loss(model, blocks, begin, device):
 
 def optimiser_of(model, rate, device):
     trained = [p for p in model.parameters() if p.requires_grad]
-    groups = [{"params": [p for p in trained if p.ndim > 1]}, {"params": [p for p in trained if p.ndim == 1], "weight_decay": 0.0}]
+    groups = [
+        {"params": [p for p in trained if p.ndim > 1]},
+        {"params": [p for p in trained if p.ndim == 1], "weight_decay": 0.0},
+    ]
     return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), weight_decay=0.1, fused=device == "cuda")
 
 
@@ -69,9 +72,13 @@ def arguments():
     parser.add_argument("--resume", action="store_true", help="go on from state.pt, or else from part-*.npz")
     parser.add_argument("--decay", action="store_true", help="the last run: let the learning rate fall to zero")
     parser.add_argument("--rate", type=float, help="the learning rate at the beginning: 1.5e-3, or 1e-3 with --decay")
-    parser.add_argument("--warm-up", type=int, default=300, help="steps until it is reached, where the optimiser begins anew")
+    parser.add_argument(
+        "--warm-up", type=int, default=300, help="steps until it is reached, where the optimiser begins anew"
+    )
     parser.add_argument("--rows", type=int, default=64, help="rows of a step")
-    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 2), help="processes that make rows")
+    parser.add_argument(
+        "--workers", type=int, default=max(1, (os.cpu_count() or 2) - 2), help="processes that make rows"
+    )
     parser.add_argument("--parts", type=Path, help="a folder for the weights in files of less than 16 MB")
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile")
     for name in SHAPE:
@@ -117,7 +124,16 @@ def main():
     blocks = Blocks(Mix.of(options), options.run / "tokenizer.json", model.config.context, options.rows)
     numbers = itertools.count(next_block)
     # The processes are started before the first product, so that they make rows while kernels are compiled.
-    loader = iter(DataLoader(blocks, sampler=numbers, batch_size=None, num_workers=options.workers, prefetch_factor=8, pin_memory=device == "cuda"))
+    loader = iter(
+        DataLoader(
+            blocks,
+            sampler=numbers,
+            batch_size=None,
+            num_workers=options.workers,
+            prefetch_factor=8,
+            pin_memory=device == "cuda",
+        )
+    )
     compiled = loss_of if options.no_compile or device == "cpu" else torch.compile(loss_of, dynamic=False)
     print(f"{model.parameter_count() / 1e6:.1f} million parameters on {device}, from block {next_block}", flush=True)
 
@@ -153,9 +169,14 @@ def main():
             log.append({"tokens": tokens, "loss": round(mean, 4), "rate": now})
             if mark:
                 speed = (tokens - mark[1]) / (elapsed() - mark[0])
-                print(f"{elapsed():4.0f} s  step {step + 1}  loss {mean:.4f}  rate {now:.2e}  {speed / 1e3:.0f}k tokens/s, {waited:.0f} s waited for rows", flush=True)
+                print(
+                    f"{elapsed():4.0f} s  step {step + 1}  loss {mean:.4f}  rate {now:.2e}  {speed / 1e3:.0f}k tokens/s, {waited:.0f} s waited for rows",
+                    flush=True,
+                )
             if mean != mean:
-                raise SystemExit("The loss is no number any more: nothing was written. Go on from the run before with a lower --rate")
+                raise SystemExit(
+                    "The loss is no number any more: nothing was written. Go on from the run before with a lower --rate"
+                )
 
     held_out = held_out_loss(model, blocks, begin, device)
     print(f"{elapsed():4.0f} s  {tokens / 1e6:.1f} million tokens so far, held-out loss {held_out:.4f}", flush=True)

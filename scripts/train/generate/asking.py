@@ -10,23 +10,82 @@ from .tales import corpus, with_other_names
 NAME = r"\b([A-Z][a-z]{2,})"
 # what stands in a sentence, a question about it and the answer; {0}, {1} are the groups
 PATTERNS = [
-    (rf"^{NAME} (?:went|ran|walked|came) to (the [a-z]+)\b", ["Where did {0} go?", "To which spot did {0} go?", "Where does {0} go?"], ["{0} went to {1}.", "To {1}."]),
-    (rf"{NAME} found (an? (?:[a-z]+ )?[a-z]+)(?=[.,]| in | on | under | near | and )", ["What did {0} find?", "What does {0} find?"], ["{0} found {1}.", "{1}."]),
+    (
+        rf"^{NAME} (?:went|ran|walked|came) to (the [a-z]+)\b",
+        ["Where did {0} go?", "To which spot did {0} go?", "Where does {0} go?"],
+        ["{0} went to {1}.", "To {1}."],
+    ),
+    (
+        rf"{NAME} found (an? (?:[a-z]+ )?[a-z]+)(?=[.,]| in | on | under | near | and )",
+        ["What did {0} find?", "What does {0} find?"],
+        ["{0} found {1}.", "{1}."],
+    ),
     (rf"{NAME} saw (an? (?:[a-z]+ )?[a-z]+)(?=[.,]| in | on | under | near | and )", ["What did {0} see?", "What does {0} see?"], ["{0} saw {1}.", "{1}."]),
     (rf"{NAME} had (an? (?:[a-z]+ )?[a-z]+)(?=[.,]| named | that )", ["What did {0} have?", "What does {0} have?"], ["{0} had {1}."]),
     (rf"{NAME} wanted to ([a-z]+(?: [a-z']+)*)(?=[.,])", ["What did {0} want to do?", "What does {0} want?", "What was {0}'s wish?"], ["{0} wanted to {1}."]),
     (rf"{NAME} (?:loved|liked) to ([a-z]+(?: [a-z']+)*)(?=[.,])", ["What did {0} love to do?", "What does {0} like?"], ["{0} liked to {1}."]),
-    (rf"{NAME} (?:was|felt) (?:very |so )?(sad|happy|scared|angry|excited|proud|tired|hungry|surprised|worried|curious|lonely|cold|sorry|brave|lost)\b", ["How did {0} feel?", "How was {0}?", "How does {0} feel?"], ["{0} was {1}.", "{1}."]),
+    (
+        rf"{NAME} (?:was|felt) (?:very |so )?(sad|happy|scared|angry|excited|proud|tired|hungry|surprised|worried|curious|lonely|cold|sorry|brave|lost)\b",
+        ["How did {0} feel?", "How was {0}?", "How does {0} feel?"],
+        ["{0} was {1}.", "{1}."],
+    ),
     (rf"{NAME} was ([a-z]+) because ([a-z][a-z ,']+)\.", ["Why was {0} {1}?"], ["{0} was {1} because {2}.", "Because {2}."]),
     (rf'"([^"]{{4,60}}?)[,!?.]" (?:said|asked|cried|shouted|replied) {NAME}', ['Who says "{0}"?', 'Who said "{0}"?'], ["{1} says that.", "{1}."]),
     (rf'{NAME} (?:said|asked|replied|shouted), "([^"]{{4,60}}?)[!?.]"', ["What does {0} say?", "What did {0} say?"], ['{0} says: "{1}"', '"{1}"']),
-    (rf"\ban? (?:[a-z]+ )?(dog|cat|girl|boy|bird|rabbit|bear|fox|frog|mouse|man|woman|fish|duck|pig|cow|bunny|puppy|kitten|bug|squirrel|turtle|lion|monkey|owl) (?:named|called) {NAME}", ["What is the {0} called?", "What is the name of the {0}?"], ["The {0} is called {1}.", "{1}."]),
-    (rf"\b(an? (?:[a-z]+ )?(?:dog|cat|girl|boy|bird|rabbit|bear|fox|frog|mouse|man|woman|fish|duck|pig|cow|bunny|puppy|kitten|bug|squirrel|turtle|lion|monkey|owl)) (?:named|called) {NAME}", ["Who is {1}?", "What is {1}?"], ["{1} is {0}."]),
+    (
+        rf"\ban? (?:[a-z]+ )?(dog|cat|girl|boy|bird|rabbit|bear|fox|frog|mouse|man|woman|fish|duck|pig|cow|bunny|puppy|kitten|bug|squirrel|turtle|lion|monkey|owl) (?:named|called) {NAME}",
+        ["What is the {0} called?", "What is the name of the {0}?"],
+        ["The {0} is called {1}.", "{1}."],
+    ),
+    (
+        rf"\b(an? (?:[a-z]+ )?(?:dog|cat|girl|boy|bird|rabbit|bear|fox|frog|mouse|man|woman|fish|duck|pig|cow|bunny|puppy|kitten|bug|squirrel|turtle|lion|monkey|owl)) (?:named|called) {NAME}",
+        ["Who is {1}?", "What is {1}?"],
+        ["{1} is {0}."],
+    ),
 ]
 COMPILED = [(re.compile(pattern), questions, answers) for pattern, questions, answers in PATTERNS]
-UNSAID = ["How old is {0}?", "What is {0}'s job?", "What colour are {0}'s shoes?", "Where was {0} born?", "What does {0} eat for breakfast?", "How tall is {0}?"]
+UNSAID = [
+    "How old is {0}?",
+    "What is {0}'s job?",
+    "What colour are {0}'s shoes?",
+    "Where was {0} born?",
+    "What does {0} eat for breakfast?",
+    "How tall is {0}?",
+]
 # What begins a sentence without being a name.
-NO_NAMES = extract.STOP | {"Every", "Everyone", "Mommy", "Daddy", "Mum", "Some", "All", "Both", "People", "Today", "Please", "Thank", "Maybe", "Look", "Wow", "Now", "How", "Instead", "Everybody", "Nobody", "Inside", "Outside", "Together", "Just", "Why", "Who", "Where", "Here", "Can", "Do", "Not"}
+NO_NAMES = extract.STOP | {
+    "Every",
+    "Everyone",
+    "Mommy",
+    "Daddy",
+    "Mum",
+    "Some",
+    "All",
+    "Both",
+    "People",
+    "Today",
+    "Please",
+    "Thank",
+    "Maybe",
+    "Look",
+    "Wow",
+    "Now",
+    "How",
+    "Instead",
+    "Everybody",
+    "Nobody",
+    "Inside",
+    "Outside",
+    "Together",
+    "Just",
+    "Why",
+    "Who",
+    "Where",
+    "Here",
+    "Can",
+    "Do",
+    "Not",
+}
 DEED = re.compile(r"\b(wanted|found|saw|lost|went|made|had|was|could|decided|bought|took|heard|met|tried|loved|lived|wished|forgot|broke|fell)\b")
 MAX_TRIES = 8
 
@@ -93,7 +152,10 @@ def sentence(rng):
     text = " ".join(sentences)
     kind = rng.randrange(4)
     if kind == 0:
-        return asked(f"{rng.choice(['What is the first sentence of this text?', 'Write the first sentence of this text again.', 'Repeat the first sentence.'])}\n\n{text}", sentences[0])
+        return asked(
+            f"{rng.choice(['What is the first sentence of this text?', 'Write the first sentence of this text again.', 'Repeat the first sentence.'])}\n\n{text}",
+            sentences[0],
+        )
     if kind == 1:
         return asked(f"{text}\n\n{rng.choice(['What is the last sentence?', 'Repeat the last sentence.', 'Write the last sentence again.'])}", sentences[-1])
     said = [re.findall(r"[a-z]{4,}", one.lower()) for one in sentences]
@@ -103,6 +165,9 @@ def sentence(rng):
         return sentence(rng)
     word, n = rng.choice(sorted(once))
     if kind == 2:
-        return asked(f"{text}\n\n{rng.choice(['Which sentence has the word {}?', 'Find the sentence with the word {}.', 'Where does the word {} occur?']).format(word)}", sentences[n])
+        return asked(
+            f"{text}\n\n{rng.choice(['Which sentence has the word {}?', 'Find the sentence with the word {}.', 'Where does the word {} occur?']).format(word)}",
+            sentences[n],
+        )
     gap = re.sub(rf"(?i)\b{word}\b", "___", sentences[n])
     return asked(f"{rng.choice(['Which word is missing?', 'Fill in the gap.', 'What is the missing word?'])}\n\n{text}\n\n{gap}", word)

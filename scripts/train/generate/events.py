@@ -47,7 +47,13 @@ def event(rng):
     """A passage."""
     s = passages.slots(rng)
     # The same word in the text and in the summary.
-    s |= {"L": rng.choice(LOOKS), "day": rng.choice(passages.DAYS), "month": rng.choice(passages.MONTHS), "number": rng.choice(passages.NUMBERS), "n": rng.randrange(20, 900)}
+    s |= {
+        "L": rng.choice(LOOKS),
+        "day": rng.choice(passages.DAYS),
+        "month": rng.choice(passages.MONTHS),
+        "number": rng.choice(passages.NUMBERS),
+        "n": rng.randrange(20, 900),
+    }
     told, summary = rng.choice(EVENTS)
     detail = fill(rng, rng.choice(passages.DETAILS)[0], s) if "{A}" in told and rng.random() < 0.5 else ""
     text = fill(rng, told, s).replace("*", detail).replace("  ", " ")

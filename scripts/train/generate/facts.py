@@ -57,10 +57,15 @@ worm | no | in the ground | dead leaves | wormlet | make no sound | soft skin | 
 snail | no | in gardens | leaves | hatchling | make no sound | a shell | 1 | small
 """)
 GROUPS = {
-    "sea": "[animals that live in the sea|sea animals|animals of the ocean|animals you find in the sea]", "farm": "[farm animals|animals that live on a farm|animals you can see on a farm]",
-    "forest": "[animals that live in the forest|forest animals|animals of the woods]", "wild": "[wild animals|big wild animals|animals you can see in a zoo]",
-    "insect": "[very small animals|tiny animals with many legs|little crawling or flying animals]", "bird": "[birds|animals with feathers|kinds of birds]", "water": "[animals that live in or near water|animals of ponds and warm places]",
-    "pet": "[pets|animals that people keep at home]", "small": "[small animals|little animals]",
+    "sea": "[animals that live in the sea|sea animals|animals of the ocean|animals you find in the sea]",
+    "farm": "[farm animals|animals that live on a farm|animals you can see on a farm]",
+    "forest": "[animals that live in the forest|forest animals|animals of the woods]",
+    "wild": "[wild animals|big wild animals|animals you can see in a zoo]",
+    "insect": "[very small animals|tiny animals with many legs|little crawling or flying animals]",
+    "bird": "[birds|animals with feathers|kinds of birds]",
+    "water": "[animals that live in or near water|animals of ponds and warm places]",
+    "pet": "[pets|animals that people keep at home]",
+    "small": "[small animals|little animals]",
 }
 # thing | colour
 COLOURS = rows("""
@@ -281,10 +286,26 @@ waits | waited
 works | worked
 """)
 AFTER_VERB = {
-    "goes": "to the park|home|to the market", "runs": "to the lake|down the hill|home", "eats": "an apple|soup|a sandwich", "sees": "a bird|a red boat|the moon", "plays": "in the garden|with a ball|chess",
-    "sings": "a song|in the kitchen", "writes": "a letter|in a book", "drinks": "milk|tea|a glass of water", "sleeps": "in a tent|under a tree", "swims": "in the river|in the sea", "looks": "at the stars|out of the window",
-    "laughs": "about the joke|all day", "cooks": "dinner|rice", "helps": "a friend|in the shop", "jumps": "over the fence|into the water", "dances": "in the rain|with a friend", "sits": "on a bench|by the fire",
-    "stands": "at the door|on a chair", "waits": "for the bus|at the gate", "works": "in a bakery|on a farm",
+    "goes": "to the park|home|to the market",
+    "runs": "to the lake|down the hill|home",
+    "eats": "an apple|soup|a sandwich",
+    "sees": "a bird|a red boat|the moon",
+    "plays": "in the garden|with a ball|chess",
+    "sings": "a song|in the kitchen",
+    "writes": "a letter|in a book",
+    "drinks": "milk|tea|a glass of water",
+    "sleeps": "in a tent|under a tree",
+    "swims": "in the river|in the sea",
+    "looks": "at the stars|out of the window",
+    "laughs": "about the joke|all day",
+    "cooks": "dinner|rice",
+    "helps": "a friend|in the shop",
+    "jumps": "over the fence|into the water",
+    "dances": "in the rain|with a friend",
+    "sits": "on a bench|by the fire",
+    "stands": "at the door|on a chair",
+    "waits": "for the bus|at the gate",
+    "works": "in a bakery|on a farm",
 }
 FRUIT = rows("""
 apple | red, green or yellow
@@ -441,34 +462,90 @@ Is one more than two? | No, one is less than two.
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
 SEASONS = "spring summer autumn winter".split()
-NUMBERS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-).split()
+NUMBERS = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty").split()
 RHYMES = [
     group.split()
     for group in (
-        "hat bat mat rat sat flat", "dog fog log frog", "tree bee sea knee free me", "house mouse blouse", "moon spoon soon noon", "cake lake snake make shake", "light night bright kite white", "ring sing king spring wing",
-        "boat coat goat note", "ball tall wall small fall", "day play way say stay", "bed red head bread", "star car far jar", "rain train plane chain", "cook book look hook", "blue shoe true two new", "fox box rocks socks",
-        "sun run fun one", "bell well shell tell", "hen pen ten men", "ship trip lip", "snow go low toe", "bear chair hair pear", "nose rose toes", "wig pig big dig", "fish dish wish", "sand hand land band",
+        "hat bat mat rat sat flat",
+        "dog fog log frog",
+        "tree bee sea knee free me",
+        "house mouse blouse",
+        "moon spoon soon noon",
+        "cake lake snake make shake",
+        "light night bright kite white",
+        "ring sing king spring wing",
+        "boat coat goat note",
+        "ball tall wall small fall",
+        "day play way say stay",
+        "bed red head bread",
+        "star car far jar",
+        "rain train plane chain",
+        "cook book look hook",
+        "blue shoe true two new",
+        "fox box rocks socks",
+        "sun run fun one",
+        "bell well shell tell",
+        "hen pen ten men",
+        "ship trip lip",
+        "snow go low toe",
+        "bear chair hair pear",
+        "nose rose toes",
+        "wig pig big dig",
+        "fish dish wish",
+        "sand hand land band",
     )
 ]
 SENTENCES = {
-    "the moon": "The moon shines [softly at night|over the quiet town|above the trees].", "a tree": "The [old|tall|green] tree [gives shade in summer|moves in the wind|is full of birds].",
-    "a dog": "The dog [runs after the ball|sleeps by the fire|wags its tail when we come home].", "a cat": "The cat [sits on the warm wall|watches a bird|sleeps in the sun].", "the sea": "The sea is [wide and blue|loud when the wind blows|full of fish].",
-    "winter": "In winter [snow covers the fields|the lake is frozen|the days are short].", "summer": "In summer [we swim in the lake|the days are long and warm|the garden is full of flowers].", "a friend": "A friend [helps you when you are sad|shares with you|laughs with you].",
-    "the rain": "The rain [falls on the roof|makes the garden green|taps on the window].", "a house": "The [little|old|white] house [stands on a hill|has a red door|is full of light].", "bread": "[Fresh|Warm] bread [smells good|tastes best in the morning|is on the table].",
-    "a bird": "A [small|blue|little] bird [sings in the morning|builds a nest|flies over the field].", "school": "At school [we learn to read|the children learn and play|the bell rings at eight].", "a train": "The train [leaves the station at noon|runs along the river|is full of people].",
-    "the wind": "The wind [blows the leaves away|moves the clouds|sings in the chimney].", "a flower": "The [red|yellow|little] flower [opens in the sun|grows by the wall|smells sweet].", "a river": "The river [flows to the sea|is cold and clear|winds through the valley].",
-    "the night": "The night is [dark and quiet|full of stars|cold but clear].", "an apple": "The [red|green] apple [falls from the tree|tastes sweet|lies in the basket].", "a boat": "A [small|white] boat [floats on the lake|comes home in the evening|rocks on the waves].",
-    "snow": "Snow [falls on the roofs|lies on the fields|makes everything white].", "my grandmother": "My grandmother [tells the best stories|bakes bread on Sundays|has a big garden].", "a horse": "The [brown|black] horse [runs over the field|eats hay in the barn|carries the girl home].",
-    "the city": "The city is [loud and full of people|bright at night|big and busy].", "music": "Music [makes people happy|fills the house|is best with friends].",
+    "the moon": "The moon shines [softly at night|over the quiet town|above the trees].",
+    "a tree": "The [old|tall|green] tree [gives shade in summer|moves in the wind|is full of birds].",
+    "a dog": "The dog [runs after the ball|sleeps by the fire|wags its tail when we come home].",
+    "a cat": "The cat [sits on the warm wall|watches a bird|sleeps in the sun].",
+    "the sea": "The sea is [wide and blue|loud when the wind blows|full of fish].",
+    "winter": "In winter [snow covers the fields|the lake is frozen|the days are short].",
+    "summer": "In summer [we swim in the lake|the days are long and warm|the garden is full of flowers].",
+    "a friend": "A friend [helps you when you are sad|shares with you|laughs with you].",
+    "the rain": "The rain [falls on the roof|makes the garden green|taps on the window].",
+    "a house": "The [little|old|white] house [stands on a hill|has a red door|is full of light].",
+    "bread": "[Fresh|Warm] bread [smells good|tastes best in the morning|is on the table].",
+    "a bird": "A [small|blue|little] bird [sings in the morning|builds a nest|flies over the field].",
+    "school": "At school [we learn to read|the children learn and play|the bell rings at eight].",
+    "a train": "The train [leaves the station at noon|runs along the river|is full of people].",
+    "the wind": "The wind [blows the leaves away|moves the clouds|sings in the chimney].",
+    "a flower": "The [red|yellow|little] flower [opens in the sun|grows by the wall|smells sweet].",
+    "a river": "The river [flows to the sea|is cold and clear|winds through the valley].",
+    "the night": "The night is [dark and quiet|full of stars|cold but clear].",
+    "an apple": "The [red|green] apple [falls from the tree|tastes sweet|lies in the basket].",
+    "a boat": "A [small|white] boat [floats on the lake|comes home in the evening|rocks on the waves].",
+    "snow": "Snow [falls on the roofs|lies on the fields|makes everything white].",
+    "my grandmother": "My grandmother [tells the best stories|bakes bread on Sundays|has a big garden].",
+    "a horse": "The [brown|black] horse [runs over the field|eats hay in the barn|carries the girl home].",
+    "the city": "The city is [loud and full of people|bright at night|big and busy].",
+    "music": "Music [makes people happy|fills the house|is best with friends].",
 }
 WORD_SENTENCES = {
-    "red": "The red [ball|kite|car] is mine.", "green": "The green [door|boat|hat] is new.", "yellow": "A yellow [flower|bird|leaf] is in the garden.", "happy": "[Ben|Mia|The girl] is happy today.", "slow": "The [snail|turtle|old bus] is slow.",
-    "garden": "We [play|sit|eat] in the garden.", "window": "The cat looks out of the window.", "bread": "[Grandpa|The baker] bakes bread.", "river": "The river is [cold|deep|wide].", "quick": "The quick fox ran away.",
-    "song": "She sings a [happy|sad|quiet] song.", "winter": "It snows in winter.", "friend": "My friend has a [kite|dog|boat].", "small": "A small [mouse|bird|boat] came by.", "dark": "It is dark outside.", "apple": "I eat an apple.",
-    "music": "We hear music.", "cloud": "A cloud is in the sky.", "run": "The children run to the lake.", "warm": "The soup is warm.", "street": "The street is quiet.", "water": "The water is clear.", "tree": "A bird sits in the tree.",
+    "red": "The red [ball|kite|car] is mine.",
+    "green": "The green [door|boat|hat] is new.",
+    "yellow": "A yellow [flower|bird|leaf] is in the garden.",
+    "happy": "[Ben|Mia|The girl] is happy today.",
+    "slow": "The [snail|turtle|old bus] is slow.",
+    "garden": "We [play|sit|eat] in the garden.",
+    "window": "The cat looks out of the window.",
+    "bread": "[Grandpa|The baker] bakes bread.",
+    "river": "The river is [cold|deep|wide].",
+    "quick": "The quick fox ran away.",
+    "song": "She sings a [happy|sad|quiet] song.",
+    "winter": "It snows in winter.",
+    "friend": "My friend has a [kite|dog|boat].",
+    "small": "A small [mouse|bird|boat] came by.",
+    "dark": "It is dark outside.",
+    "apple": "I eat an apple.",
+    "music": "We hear music.",
+    "cloud": "A cloud is in the sky.",
+    "run": "The children run to the lake.",
+    "warm": "The soup is warm.",
+    "street": "The street is quiet.",
+    "water": "The water is clear.",
+    "tree": "A bird sits in the tree.",
 }
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 BLUNT = ["", "", " Answer in one sentence.", " Please answer in one sentence.", " Be brief."]
@@ -478,17 +555,35 @@ def animal(rng):
     name, legs, home, food, young, sound, cover, size, group = rng.choice(ANIMALS)
     if group == "insect" and rng.random() < 0.3:
         return asked(f"Is {an(name)} an insect?", "No, a spider is no insect: it has eight legs." if name == "spider" else f"Yes, {an(name)} is an insect.")
-    slots = {"a": an(name), "A": capital(an(name)), "n": name, "s": plural(name), "S": capital(plural(name)), "legs": legs, "home": home, "food": food, "young": an(young), "sound": sound, "cover": cover}
+    slots = {
+        "a": an(name),
+        "A": capital(an(name)),
+        "n": name,
+        "s": plural(name),
+        "S": capital(plural(name)),
+        "legs": legs,
+        "home": home,
+        "food": food,
+        "young": an(young),
+        "sound": sound,
+        "cover": cover,
+    }
     leg_word = "legs"
     question, answer = rng.choice(
         [
             ("[How many legs does {a} have?|How many legs do {s} have?|Tell me how many legs {a} has.]", f"{{A}} has {{legs}} {leg_word}."),
             ("[Where does {a} live?|Where do {s} live?|Where can I find {a}?]", "{A} lives {home}."),
             ("[What does {a} eat?|What do {s} eat?|What is the food of {a}?|What should I give {a} to eat?]", "{A} eats {food}."),
-            ("[What is a baby {n} called?|What do we call a young {n}?|What is the name for a baby {n}?|What is the young of {a} called?]", "A [young|baby] {n} is called {young}."),
+            (
+                "[What is a baby {n} called?|What do we call a young {n}?|What is the name for a baby {n}?|What is the young of {a} called?]",
+                "A [young|baby] {n} is called {young}.",
+            ),
             ("[What sound does {a} make?|What noise do {s} make?|What do {s} do when they make a sound?]", "{S} {sound}."),
             ("[What covers {a}?|What does the body of {a} have on it?|What covers the body of {a}?]", "{A} has {cover}."),
-            ("[Tell me something about {s}.|Write a sentence about {a}.|Tell me a fact about {s}.|What do you know about {s}?|Describe {a} in one sentence.]", "[{A} lives {home} and eats {food}.|{A} has {legs} legs and lives {home}.|{S} live {home} and eat {food}.]"),
+            (
+                "[Tell me something about {s}.|Write a sentence about {a}.|Tell me a fact about {s}.|What do you know about {s}?|Describe {a} in one sentence.]",
+                "[{A} lives {home} and eats {food}.|{A} has {legs} legs and lives {home}.|{S} live {home} and eat {food}.]",
+            ),
         ]
     )
     # `fill` chooses before it knows the slots, so both are filled in one go.
@@ -496,7 +591,19 @@ def animal(rng):
 
 
 def plural(word):
-    irregular = {"mouse": "mice", "wolf": "wolves", "sheep": "sheep", "deer": "deer", "fish": "fish", "goose": "geese", "fox": "foxes", "octopus": "octopuses", "butterfly": "butterflies", "fly": "flies", "calf": "calves"}
+    irregular = {
+        "mouse": "mice",
+        "wolf": "wolves",
+        "sheep": "sheep",
+        "deer": "deer",
+        "fish": "fish",
+        "goose": "geese",
+        "fox": "foxes",
+        "octopus": "octopuses",
+        "butterfly": "butterflies",
+        "fly": "flies",
+        "calf": "calves",
+    }
     return irregular.get(word, word + "s")
 
 
@@ -531,7 +638,13 @@ def order(rng):
     mixed = rng.sample(names, 3)
     text = ", ".join(mixed)
     if rng.random() < 0.7:
-        return asked(fill(rng, f"[Put these in order of size: {text}|Order these words by size, the smallest first: {text}|Sort from small to big: {text}|Put these words in order, from small to large: {text}]"), capital(", ".join(names)) + ".")
+        return asked(
+            fill(
+                rng,
+                f"[Put these in order of size: {text}|Order these words by size, the smallest first: {text}|Sort from small to big: {text}|Put these words in order, from small to large: {text}]",
+            ),
+            capital(", ".join(names)) + ".",
+        )
     return asked(fill(rng, f"[Which of these is the biggest: {text}?|Which one is the largest: {text}?]"), f"The {names[-1]} is the biggest.")
 
 
@@ -544,9 +657,19 @@ def colour(rng):
         return asked(f"Is {thing} {claimed}?", f"Yes, {thing} is {value}." if claimed == value else f"No, {thing} is {value}.")
     if rng.random() < 0.25:
         others = sorted({t for t, v in COLOURS if v == value})
-        return asked(fill(rng, f"[Name something that is {value}.|What is {value}?|Tell me a thing that is {value}.|Give me something {value}.]"), capital(f"{rng.choice(others)} is {value}."))
+        return asked(
+            fill(rng, f"[Name something that is {value}.|What is {value}?|Tell me a thing that is {value}.|Give me something {value}.]"),
+            capital(f"{rng.choice(others)} is {value}."),
+        )
     verb = "are" if thing == "peas" else "is"
-    question = rng.choice([f"What {spelling} {verb} {thing}?", f"Which {spelling} does {thing} have?", f"Tell me the {spelling} of {thing}.", f"What is the {spelling} of {thing}?"])
+    question = rng.choice(
+        [
+            f"What {spelling} {verb} {thing}?",
+            f"Which {spelling} does {thing} have?",
+            f"Tell me the {spelling} of {thing}.",
+            f"What is the {spelling} of {thing}?",
+        ]
+    )
     return asked(question, capital(f"{thing} {verb} {value}."))
 
 
@@ -554,15 +677,38 @@ def opposite(rng):
     pair = list(rng.choice(OPPOSITES))
     if rng.random() < 0.4:
         pair.reverse()
-    question = rng.choice(["What is the opposite of {}?", "Give me the opposite of {}.", "Tell me the opposite of {}", "What is the opposite word of {}?", "opposite of {}", "Name the opposite of the word {}."])
+    question = rng.choice(
+        [
+            "What is the opposite of {}?",
+            "Give me the opposite of {}.",
+            "Tell me the opposite of {}",
+            "What is the opposite word of {}?",
+            "opposite of {}",
+            "Name the opposite of the word {}.",
+        ]
+    )
     return asked(question.format(pair[0]), rng.choice([f"The opposite of {pair[0]} is {pair[1]}.", f"{capital(pair[1])}."]))
 
 
 def capital_of(rng):
     country, city = rng.choice(CAPITALS)
     if rng.random() < 0.3:
-        return asked(rng.choice([f"In which country is {city}?", f"Where is {city}?", f"What country is {city} in?", f"{city} is the capital of which country?"]), f"{city} is in {country}.")
-    return asked(rng.choice([f"What is the capital of {country}?", f"What is the capital city of {country}?", f"Tell me the capital of {country}.", f"Which city is the capital of {country}?", f"Name the capital of {country}."]), f"The capital of {country} is {city}.")
+        return asked(
+            rng.choice([f"In which country is {city}?", f"Where is {city}?", f"What country is {city} in?", f"{city} is the capital of which country?"]),
+            f"{city} is in {country}.",
+        )
+    return asked(
+        rng.choice(
+            [
+                f"What is the capital of {country}?",
+                f"What is the capital city of {country}?",
+                f"Tell me the capital of {country}.",
+                f"Which city is the capital of {country}?",
+                f"Name the capital of {country}.",
+            ]
+        ),
+        f"The capital of {country} is {city}.",
+    )
 
 
 def use(rng):
@@ -570,11 +716,17 @@ def use(rng):
     are = thing in ("gloves", "shoes", "glasses", "scissors")
     question = rng.choice(
         [
-            f"What {'are' if are else 'is'} {thing} for?", f"What do you use {thing} for?", f"What can I do with {thing}?", f"What do people do with {thing}?", f"Why do we need {thing}?",
+            f"What {'are' if are else 'is'} {thing} for?",
+            f"What do you use {thing} for?",
+            f"What can I do with {thing}?",
+            f"What do people do with {thing}?",
+            f"Why do we need {thing}?",
         ]
     )
     if rng.random() < 0.2:
-        return asked(rng.choice([f"Where do you find {thing}?", f"Where is {thing} kept?", f"Where would you look for {thing}?"]), f"You can find {thing} {place}.")
+        return asked(
+            rng.choice([f"Where do you find {thing}?", f"Where is {thing} kept?", f"Where would you look for {thing}?"]), f"You can find {thing} {place}."
+        )
     if rng.random() < 0.2:
         return asked(rng.choice([f"What do you need for {purpose}?", f"Name a {kind} for {purpose}."]), f"You need {thing} for {purpose}.")
     return asked(question, rng.choice([f"{capital(thing)} {'are' if are else 'is'} for {purpose}.", f"You use {thing} for {purpose}."]))
@@ -586,14 +738,41 @@ def calendar(rng):
     n = rng.randrange(len(table))
     value, after, before = table[n], table[(n + 1) % len(table)], table[n - 1]
     if kind < 2:
-        return asked(rng.choice([f"Which {name} comes after {value}?", f"What {name} comes after {value}?", f"What {name} follows {value}?", f"What comes after {value}?"]), capital(f"{after} comes after {value}."))
+        return asked(
+            rng.choice(
+                [f"Which {name} comes after {value}?", f"What {name} comes after {value}?", f"What {name} follows {value}?", f"What comes after {value}?"]
+            ),
+            capital(f"{after} comes after {value}."),
+        )
     if kind < 4:
-        return asked(rng.choice([f"Which {name} comes before {value}?", f"What {name} is before {value}?", f"What comes before {value}?"]), capital(f"{before} comes before {value}."))
+        return asked(
+            rng.choice([f"Which {name} comes before {value}?", f"What {name} is before {value}?", f"What comes before {value}?"]),
+            capital(f"{before} comes before {value}."),
+        )
     if name == "season":
-        return asked(rng.choice([f"What is {value} like?", f"Tell me about {value}."]), {"spring": "In spring it gets warmer and flowers grow.", "summer": "Summer is warm and the days are long.", "autumn": "In autumn the leaves turn red and fall.", "winter": "Winter is cold and it often snows."}[value])
+        return asked(
+            rng.choice([f"What is {value} like?", f"Tell me about {value}."]),
+            {
+                "spring": "In spring it gets warmer and flowers grow.",
+                "summer": "Summer is warm and the days are long.",
+                "autumn": "In autumn the leaves turn red and fall.",
+                "winter": "Winter is cold and it often snows.",
+            }[value],
+        )
     if kind == 4:
-        return asked(rng.choice([f"What is the {ORDINALS[n]} {name} of the {'week' if name == 'day' else 'year'}?", f"Which {name} is the {ORDINALS[n]} of the {'week' if name == 'day' else 'year'}?"]), f"The {ORDINALS[n]} {name} is {value}.")
-    return asked(rng.choice([f"Name the {'days of the week' if name == 'day' else 'months of the year'}.", f"List the {'days' if name == 'day' else 'months'}."]), f"The {name}s are {listed(table)}.")
+        return asked(
+            rng.choice(
+                [
+                    f"What is the {ORDINALS[n]} {name} of the {'week' if name == 'day' else 'year'}?",
+                    f"Which {name} is the {ORDINALS[n]} of the {'week' if name == 'day' else 'year'}?",
+                ]
+            ),
+            f"The {ORDINALS[n]} {name} is {value}.",
+        )
+    return asked(
+        rng.choice([f"Name the {'days of the week' if name == 'day' else 'months of the year'}.", f"List the {'days' if name == 'day' else 'months'}."]),
+        f"The {name}s are {listed(table)}.",
+    )
 
 
 def sums(rng):
@@ -602,11 +781,19 @@ def sums(rng):
     show = (lambda n: NUMBERS[n]) if words else str
     kind = rng.randrange(5)
     if kind == 0 and a >= b:
-        return asked(rng.choice([f"What is {show(a)} minus {show(b)}?", f"How much is {a} - {b}?", f"Take {show(b)} away from {show(a)}."]), f"{capital(show(a))} minus {show(b)} is {show(a - b)}.")
+        return asked(
+            rng.choice([f"What is {show(a)} minus {show(b)}?", f"How much is {a} - {b}?", f"Take {show(b)} away from {show(a)}."]),
+            f"{capital(show(a))} minus {show(b)} is {show(a - b)}.",
+        )
     if kind == 1:
-        return asked(rng.choice([f"Which number is bigger, {show(a)} or {show(b)}?", f"What is more, {show(a)} or {show(b)}?"]), f"{capital(show(max(a, b)))} is bigger than {show(min(a, b))}." if a != b else "They are the same.")
+        return asked(
+            rng.choice([f"Which number is bigger, {show(a)} or {show(b)}?", f"What is more, {show(a)} or {show(b)}?"]),
+            f"{capital(show(max(a, b)))} is bigger than {show(min(a, b))}." if a != b else "They are the same.",
+        )
     if kind == 2:
-        return asked(rng.choice([f"What number comes after {show(a)}?", f"What comes after {show(a)} when you count?"]), f"{capital(show(a + 1))} comes after {show(a)}.")
+        return asked(
+            rng.choice([f"What number comes after {show(a)}?", f"What comes after {show(a)} when you count?"]), f"{capital(show(a + 1))} comes after {show(a)}."
+        )
     if kind == 3:
         first, last = sorted(rng.sample(range(1, 13), 2))
         down = rng.random() < 0.25
@@ -614,16 +801,41 @@ def sums(rng):
         begin, end = show(first), show(last)
         if down:
             counted, begin, end = counted[::-1], end, begin
-        return asked(rng.choice([f"Count from {begin} to {end}.", f"Please count from {begin} to {end}.", f"Can you count from {begin} to {end}?"]), capital(", ".join(counted)) + ".")
-    question = rng.choice([f"What is {show(a)} plus {show(b)}?", f"What is {a} + {b}?", f"How much is {show(a)} and {show(b)}?", f"Add {show(a)} and {show(b)}.", f"How much is {a} plus {b}?"])
+        return asked(
+            rng.choice([f"Count from {begin} to {end}.", f"Please count from {begin} to {end}.", f"Can you count from {begin} to {end}?"]),
+            capital(", ".join(counted)) + ".",
+        )
+    question = rng.choice(
+        [
+            f"What is {show(a)} plus {show(b)}?",
+            f"What is {a} + {b}?",
+            f"How much is {show(a)} and {show(b)}?",
+            f"Add {show(a)} and {show(b)}.",
+            f"How much is {a} plus {b}?",
+        ]
+    )
     return asked(question, rng.choice([f"{capital(show(a))} plus {show(b)} is {show(a + b)}.", f"{capital(show(a + b))}."]))
 
 
 def rhyme(rng):
     word, *others = rng.sample(rng.choice(RHYMES), 3)
     if rng.random() < 0.25:
-        return asked(rng.choice([f"Give me two words that rhyme with {word}.", f"Name two words that rhyme with {word}."]), f"{capital(others[0])} and {others[1]} rhyme with {word}.")
-    return asked(rng.choice([f"What rhymes with {word}?", f"Give me a word that rhymes with {word}.", f"Tell me a rhyme for {word}.", f"Find a word that rhymes with {word}.", f"Name a word that sounds like {word}."]), rng.choice([f"{capital(others[0])} rhymes with {word}.", f"{capital(others[0])}."]))
+        return asked(
+            rng.choice([f"Give me two words that rhyme with {word}.", f"Name two words that rhyme with {word}."]),
+            f"{capital(others[0])} and {others[1]} rhyme with {word}.",
+        )
+    return asked(
+        rng.choice(
+            [
+                f"What rhymes with {word}?",
+                f"Give me a word that rhymes with {word}.",
+                f"Tell me a rhyme for {word}.",
+                f"Find a word that rhymes with {word}.",
+                f"Name a word that sounds like {word}.",
+            ]
+        ),
+        rng.choice([f"{capital(others[0])} rhymes with {word}.", f"{capital(others[0])}."]),
+    )
 
 
 def naming(rng):
@@ -642,7 +854,9 @@ def naming(rng):
     of = fill(rng, of)
     if count == 1:
         return asked(rng.choice([f"Name one of these: {of}.", f"Give me an example of {of}."]), f"{capital(words[0])}.")
-    question = rng.choice(["Name {} {}.", "List {} {}.", "Tell me {} {}.", "Give me {} {}.", "Can you name {} {}?", "Please list {} {}.", "What are {} {}?", "Write down {} {}."]).format(number, of)
+    question = rng.choice(
+        ["Name {} {}.", "List {} {}.", "Tell me {} {}.", "Give me {} {}.", "Can you name {} {}?", "Please list {} {}.", "What are {} {}?", "Write down {} {}."]
+    ).format(number, of)
     if rng.random() < 0.15:
         question += rng.choice([" Write a list.", " Make a list.", " Use a list with dashes."])
         return asked(question, "\n".join(f"- {capital(word)}" for word in words))
@@ -653,7 +867,12 @@ def fruit(rng):
     name, colours = rng.choice(FRUIT)
     chosen = rng.choice(colours.replace(" or ", ", ").split(", "))
     if rng.random() < 0.5:
-        return asked(rng.choice([f"Name a {chosen} fruit.", f"Which fruit is {chosen}?", f"Tell me a fruit that is {chosen}.", f"Give me the name of a {chosen} fruit."]), rng.choice([f"{capital(an(name))} is {chosen}.", f"{capital(name)}."]))
+        return asked(
+            rng.choice(
+                [f"Name a {chosen} fruit.", f"Which fruit is {chosen}?", f"Tell me a fruit that is {chosen}.", f"Give me the name of a {chosen} fruit."]
+            ),
+            rng.choice([f"{capital(an(name))} is {chosen}.", f"{capital(name)}."]),
+        )
     return asked(rng.choice([f"What colour is {an(name)}?", f"What color is {an(name)}?"]), f"{capital(an(name))} is {colours}.")
 
 
@@ -662,15 +881,31 @@ def forms(rng):
     kind = rng.randrange(4)
     if kind == 0:
         one, many = rng.choice(PLURALS)
-        return asked(rng.choice([f"What is the plural of {one}?", f"One {one}, two ...?", f"How do you say more than one {one}?"]), rng.choice([f"The plural of {one} is {many}.", f"{capital(many)}."]))
+        return asked(
+            rng.choice([f"What is the plural of {one}?", f"One {one}, two ...?", f"How do you say more than one {one}?"]),
+            rng.choice([f"The plural of {one} is {many}.", f"{capital(many)}."]),
+        )
     now, past = rng.choice(VERBS)
     who, rest = any_name(rng, rng.random() < 0.5, 0.2), rng.choice(AFTER_VERB[now].split("|"))
     today, before = f"{who} {now} {rest}.", f"{who} {past} {rest}."
     if kind == 1:
-        return asked(rng.choice([f"Put this sentence into the past: {today}", f"Say this in the past tense: {today}", f"Change this sentence to the past: {today}", f"Make this sentence about yesterday: {today}", f"Write this in the past: {today}"]), before)
+        return asked(
+            rng.choice(
+                [
+                    f"Put this sentence into the past: {today}",
+                    f"Say this in the past tense: {today}",
+                    f"Change this sentence to the past: {today}",
+                    f"Make this sentence about yesterday: {today}",
+                    f"Write this in the past: {today}",
+                ]
+            ),
+            before,
+        )
     if kind == 2:
         return asked(rng.choice([f"Put this sentence into the present: {before}", f"Say this as if it happens now: {before}"]), today)
-    return asked(rng.choice([f"Who {past} {rest}? {before}", f"{before} Who was it?", f"Who is this sentence about? {today}"]), rng.choice([f"{who}.", f"It is {who}."]))
+    return asked(
+        rng.choice([f"Who {past} {rest}? {before}", f"{before} Who was it?", f"Who is this sentence about? {today}"]), rng.choice([f"{who}.", f"It is {who}."])
+    )
 
 
 def repeat(rng):
@@ -681,20 +916,50 @@ def repeat(rng):
     if kind == 1 and " " not in words:
         return asked(rng.choice([f"Spell the word {words}.", f"How do you spell {words}?"]), "-".join(words.upper()))
     if kind == 2:
-        return asked(rng.choice([f"What is the first letter of {words}?", f"With which letter does {words} begin?"]), f"The first letter is {words[0].upper()}.")
+        return asked(
+            rng.choice([f"What is the first letter of {words}?", f"With which letter does {words} begin?"]), f"The first letter is {words[0].upper()}."
+        )
     if kind == 3:
         return asked(rng.choice([f"Say this twice: {words}", f"Write this two times: {words}"]), f"{words} {words}")
     name = "word" if " " not in words else "sentence"
-    return asked(rng.choice([f"Repeat this: {words}", f"Say this: {words}", f"Repeat after me: {words}", f"Write this {name}: {words}", f"Please repeat: {words}", f'Say "{words}".', f"Copy this: {words}"]), words)
+    return asked(
+        rng.choice(
+            [
+                f"Repeat this: {words}",
+                f"Say this: {words}",
+                f"Repeat after me: {words}",
+                f"Write this {name}: {words}",
+                f"Please repeat: {words}",
+                f'Say "{words}".',
+                f"Copy this: {words}",
+            ]
+        ),
+        words,
+    )
 
 
-WORDS = sorted({word for row in OPPOSITES for word in row} | {t.split()[-1] for t, *_ in USES} | {row[0] for row in ANIMALS if row[0]} | set(LISTS["[toys|things to play with]"].split()))
+WORDS = sorted(
+    {word for row in OPPOSITES for word in row}
+    | {t.split()[-1] for t, *_ in USES}
+    | {row[0] for row in ANIMALS if row[0]}
+    | set(LISTS["[toys|things to play with]"].split())
+)
 
 
 def sentence(rng):
     if rng.random() < 0.3:
         word = rng.choice(list(WORD_SENTENCES))
-        return asked(rng.choice([f"Use the word {word} in a sentence.", f"Write a sentence that has the word {word}.", f"Make a sentence with {word}.", f"Say something with the word {word} in it."]), fill(rng, WORD_SENTENCES[word]))
+        return asked(
+            rng.choice(
+                [
+                    f"Use the word {word} in a sentence.",
+                    f"Write a sentence that has the word {word}.",
+                    f"Make a sentence with {word}.",
+                    f"Say something with the word {word} in it.",
+                ]
+            ),
+            fill(rng, WORD_SENTENCES[word]),
+        )
     about = rng.choice(list(SENTENCES))
     count = rng.choice([1, 1, 1, 1, 2, 3])
     said = []
@@ -705,7 +970,18 @@ def sentence(rng):
     if count > 1:
         number = NUMBERS[count]
         return asked(rng.choice([f"Write {number} sentences about {about}.", f"Tell me {number} sentences about {about}."]), " ".join(said))
-    return asked(rng.choice([f"Write a sentence about {about}.", f"Write one sentence about {about}.", f"Say something about {about}.", f"Give me one sentence about {about}.", f"Tell me one thing about {about}."]), said[0])
+    return asked(
+        rng.choice(
+            [
+                f"Write a sentence about {about}.",
+                f"Write one sentence about {about}.",
+                f"Say something about {about}.",
+                f"Give me one sentence about {about}.",
+                f"Tell me one thing about {about}.",
+            ]
+        ),
+        said[0],
+    )
 
 
 def greeting(rng):
@@ -713,18 +989,51 @@ def greeting(rng):
     return asked(
         *rng.choice(
             [
-                (f"Greet {name}.", f"Hello, {name}!"), (f"Say hi to {name}.", f"Hi, {name}!"), (f"Say good morning to {name}.", f"Good morning, {name}!"), (f"Wish {name} a happy birthday.", f"Happy birthday, {name}!"), (f"Say goodbye to {name}.", f"Goodbye, {name}!"),
-                (f"Thank {name} for the gift.", f"Thank you for the gift, {name}!"), (f"Say good night to {name}.", f"Good night, {name}!"), (f"Invite {name} to dinner.", f"Dear {name}, would you like to come to dinner?"), (f"Say sorry to {name}.", f"I am sorry, {name}."),
-                (f"Ask {name} how the day was.", f"How was your day, {name}?"), (f"Write a short greeting for {name}.", f"Hello, {name}! I hope you are well."), (f"Please say hello to my friend {name}.", f"Hello, {name}!"),
+                (f"Greet {name}.", f"Hello, {name}!"),
+                (f"Say hi to {name}.", f"Hi, {name}!"),
+                (f"Say good morning to {name}.", f"Good morning, {name}!"),
+                (f"Wish {name} a happy birthday.", f"Happy birthday, {name}!"),
+                (f"Say goodbye to {name}.", f"Goodbye, {name}!"),
+                (f"Thank {name} for the gift.", f"Thank you for the gift, {name}!"),
+                (f"Say good night to {name}.", f"Good night, {name}!"),
+                (f"Invite {name} to dinner.", f"Dear {name}, would you like to come to dinner?"),
+                (f"Say sorry to {name}.", f"I am sorry, {name}."),
+                (f"Ask {name} how the day was.", f"How was your day, {name}?"),
+                (f"Write a short greeting for {name}.", f"Hello, {name}! I hope you are well."),
+                (f"Please say hello to my friend {name}.", f"Hello, {name}!"),
             ]
         )
     )
 
 
 def name_for(rng):
-    what = rng.choice(["dog", "cat", "white cat", "brown dog", "goldfish", "boat", "teddy bear", "grey pony", "parrot", "rabbit", "hen", "small robot", "red kite", "green dragon", "old ship", "snowman"])
+    what = rng.choice(
+        [
+            "dog",
+            "cat",
+            "white cat",
+            "brown dog",
+            "goldfish",
+            "boat",
+            "teddy bear",
+            "grey pony",
+            "parrot",
+            "rabbit",
+            "hen",
+            "small robot",
+            "red kite",
+            "green dragon",
+            "old ship",
+            "snowman",
+        ]
+    )
     name = any_name(rng, rng.random() < 0.5, 0.0)
-    return asked(rng.choice([f"Give me a name for a {what}.", f"What would be a good name for a {what}?", f"How should I call my {what}?", f"I need a name for my {what}."]), rng.choice([f"You could call it {name}.", f"{name} is a good name for a {what}.", f"{name}."]))
+    return asked(
+        rng.choice(
+            [f"Give me a name for a {what}.", f"What would be a good name for a {what}?", f"How should I call my {what}?", f"I need a name for my {what}."]
+        ),
+        rng.choice([f"You could call it {name}.", f"{name} is a good name for a {what}.", f"{name}."]),
+    )
 
 
 def ask_why(rng):
@@ -739,7 +1048,27 @@ def yes_or_no(rng):
     return asked(question, answer)
 
 
-KINDS = [(animal, 14), (compare, 5), (order, 4), (colour, 8), (opposite, 8), (capital_of, 5), (use, 8), (calendar, 7), (sums, 8), (rhyme, 5), (naming, 12), (fruit, 3), (forms, 6), (repeat, 7), (sentence, 8), (greeting, 5), (name_for, 2), (ask_why, 16), (yes_or_no, 7)]
+KINDS = [
+    (animal, 14),
+    (compare, 5),
+    (order, 4),
+    (colour, 8),
+    (opposite, 8),
+    (capital_of, 5),
+    (use, 8),
+    (calendar, 7),
+    (sums, 8),
+    (rhyme, 5),
+    (naming, 12),
+    (fruit, 3),
+    (forms, 6),
+    (repeat, 7),
+    (sentence, 8),
+    (greeting, 5),
+    (name_for, 2),
+    (ask_why, 16),
+    (yes_or_no, 7),
+]
 
 
 def question(rng):
@@ -754,15 +1083,31 @@ def several(rng):
         of = rng.choice(list(LISTS))
         first, second, third = rng.sample(LISTS[of].split(), 3)
         kind = fill(rng, of)
-        messages = [user(rng.choice([f"Name one of these: {kind}", f"Tell me one of the {kind}.", f"Give me an example of {kind}."])), assistant(f"{capital(first)}."), user(rng.choice(["Name another one.", "Another one?", "One more, please.", "And another?", "Give me another."])), assistant(f"{capital(second)}.")]
+        messages = [
+            user(rng.choice([f"Name one of these: {kind}", f"Tell me one of the {kind}.", f"Give me an example of {kind}."])),
+            assistant(f"{capital(first)}."),
+            user(rng.choice(["Name another one.", "Another one?", "One more, please.", "And another?", "Give me another."])),
+            assistant(f"{capital(second)}."),
+        ]
         if rng.random() < 0.4:
             messages += [user(rng.choice(["And one more?", "One more."])), assistant(f"{capital(third)}.")]
         return messages
     if rng.random() < 0.4:
         name, legs, home, food, young, sound, cover, size, group = rng.choice(ANIMALS)
         many = plural(name)
-        about = [("[Where do they live?|And where do they live?]", f"They live {home}."), ("[What do they eat?|And what do they eat?]", f"They eat {food}."), ("[How many legs do they have?|And how many legs?]", f"They have {legs} legs."), ("[What are their young called?|And what is a baby called?]", f"A young {name} is called {an(young)}.")]
-        begin = rng.choice([(f"Do you know what {an(name)} is?", f"Yes, {an(name)} is an animal with {cover}."), (f"Tell me about {many}.", f"{capital(many)} are animals with {cover}."), (f"I saw {an(name)} today.", f"How nice! {capital(many)} have {cover}.")])
+        about = [
+            ("[Where do they live?|And where do they live?]", f"They live {home}."),
+            ("[What do they eat?|And what do they eat?]", f"They eat {food}."),
+            ("[How many legs do they have?|And how many legs?]", f"They have {legs} legs."),
+            ("[What are their young called?|And what is a baby called?]", f"A young {name} is called {an(young)}."),
+        ]
+        begin = rng.choice(
+            [
+                (f"Do you know what {an(name)} is?", f"Yes, {an(name)} is an animal with {cover}."),
+                (f"Tell me about {many}.", f"{capital(many)} are animals with {cover}."),
+                (f"I saw {an(name)} today.", f"How nice! {capital(many)} have {cover}."),
+            ]
+        )
         messages = asked(*begin)
         for follow, answer in rng.sample(about, rng.choice([1, 2, 3])):
             messages += asked(fill(rng, follow), answer)

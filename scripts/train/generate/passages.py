@@ -66,7 +66,9 @@ The sun [came out|was already low|shone through the clouds].
 It took [longer than {he} had thought|only an hour|the whole day].
 {He} did not say a word about it.
 """)
-PLACES = "Port Lena|Millbrook|Lindau|Redhill|the old town|the valley|Oakham|the capital|Westbay|Stonefield|the harbour|Sandford|Green Hill|Norton|Kelbrook|Ashby|the next village|Winterport|Marlow|Brightwater".split("|")
+PLACES = "Port Lena|Millbrook|Lindau|Redhill|the old town|the valley|Oakham|the capital|Westbay|Stonefield|the harbour|Sandford|Green Hill|Norton|Kelbrook|Ashby|the next village|Winterport|Marlow|Brightwater".split(
+    "|"
+)
 INSTRUMENTS = "violin drum flute piano trumpet harp guitar horn".split()
 RELATIVES = "grandmother grandfather mother father sister brother aunt uncle cousin".split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -101,8 +103,19 @@ def thing(rng):
 def slots(rng):
     (a, girl), (b, _), (c, c_girl) = people(rng, 3)
     return {
-        "A": a, "B": b, "C": c, "C2": "her" if c_girl else "his", "he": "she" if girl else "he", "him": "her" if girl else "him", "his": "her" if girl else "his", "He": "She" if girl else "He",
-        "T": rng.choice(THINGS), "R": f"{'her' if girl else 'his'} {rng.choice(RELATIVES)}", "P": rng.choice(PLACES), "N": rng.choice(ANIMALS + MORE_KINDS[19:40]), "I": rng.choice(INSTRUMENTS),
+        "A": a,
+        "B": b,
+        "C": c,
+        "C2": "her" if c_girl else "his",
+        "he": "she" if girl else "he",
+        "him": "her" if girl else "him",
+        "his": "her" if girl else "his",
+        "He": "She" if girl else "He",
+        "T": rng.choice(THINGS),
+        "R": f"{'her' if girl else 'his'} {rng.choice(RELATIVES)}",
+        "P": rng.choice(PLACES),
+        "N": rng.choice(ANIMALS + MORE_KINDS[19:40]),
+        "I": rng.choice(INSTRUMENTS),
     }
 
 
@@ -111,11 +124,22 @@ def wanted(rng):
     goal, trouble, deed, end = (fill(rng, cell, s) for cell in rng.choice(WANTED))
     a, he = s["A"], s["he"]
     titled = " " in a or a.startswith("Old")
-    who = a if titled else fill(rng, f"{a}[, {an(rng.choice(ADJ))} {'girl' if he == 'she' else 'boy'},|, a {rng.choice(['baker', 'farmer', 'teacher', 'sailor', 'tailor', 'gardener'])} from {rng.choice(PLACES)},|||]", s)
+    who = (
+        a
+        if titled
+        else fill(
+            rng,
+            f"{a}[, {an(rng.choice(ADJ))} {'girl' if he == 'she' else 'boy'},|, a {rng.choice(['baker', 'farmer', 'teacher', 'sailor', 'tailor', 'gardener'])} from {rng.choice(PLACES)},|||]",
+            s,
+        )
+    )
     detail = lambda: fill(rng, rng.choice(DETAILS)[0], s) if rng.random() < 0.5 else ""
     sentences = [
         detail() if rng.random() < 0.4 else "",
-        fill(rng, f"[{who} wanted to {goal}.|{who} had one wish: {he} wanted to {goal}.|One day {a} wanted to {goal}.|For a long time {who} had wanted to {goal}.]"),
+        fill(
+            rng,
+            f"[{who} wanted to {goal}.|{who} had one wish: {he} wanted to {goal}.|One day {a} wanted to {goal}.|For a long time {who} had wanted to {goal}.]",
+        ),
         detail(),
         fill(rng, f"[But {trouble}.|However, {trouble}.|Yet {trouble}.|Unfortunately {trouble}.]"),
         detail(),
@@ -125,7 +149,9 @@ def wanted(rng):
     ]
     text = " ".join(capital(sentence) for sentence in sentences if sentence)
     summaries = [
-        f"{a} wanted to {goal}, but {trouble}, so {deed}.", f"{a} wanted to {goal}, but {trouble}. So {deed}.", f"{a} wanted to {goal}, but {trouble}. {capital(deed)}, and {end}.",
+        f"{a} wanted to {goal}, but {trouble}, so {deed}.",
+        f"{a} wanted to {goal}, but {trouble}. So {deed}.",
+        f"{a} wanted to {goal}, but {trouble}. {capital(deed)}, and {end}.",
     ]
     questions = [
         (rng.choice([f"What did {a} want?", f"What did {a} want to do?", f"What was {a}'s wish?"]), f"{a} wanted to {goal}."),
@@ -138,13 +164,35 @@ def wanted(rng):
 
 
 KINDS = "baker farmer teacher sailor tailor gardener postman shepherd painter fisherman clockmaker robot dragon princess witch knight giant ghost pirate wizard elf snowman tree scarecrow astronaut king queen clown magician".split()
-BEGINS = ["Once upon a time there was {k} [named|called] {A}.", "[Long ago|Once], {k} [named|called] {A} lived [near|in] {P}.", "{A} was {k}.", "There once was {k}, and everybody called {him} {A}.", "In {P} there lived {k} named {A}."]
-MORE = [
-    "Every [morning|evening|day], {A} [walked through {P}|sat on the step and thought|looked out of the window].", "{He} lived [alone|with a {N}|with {R}] and was [happy|quite content|often bored].", "{A} had [a kind heart|a loud laugh|two left hands|a good head].",
-    "[Everybody|Nobody] in {P} knew {him}.", "{He} was [very clever|a little shy|never in a hurry|always hungry].",
+BEGINS = [
+    "Once upon a time there was {k} [named|called] {A}.",
+    "[Long ago|Once], {k} [named|called] {A} lived [near|in] {P}.",
+    "{A} was {k}.",
+    "There once was {k}, and everybody called {him} {A}.",
+    "In {P} there lived {k} named {A}.",
 ]
-TROUBLED = ['"[Oh no|What a pity|That cannot be true]!" {A} cried.', "{A} sat down and [sighed|thought hard|almost cried].", '"[I will not give up|There must be a way]," said {A}.', '{C} came by. "[What is wrong|Why are you so sad], {A}?" {C} asked, and {A} told {C} everything.', "{A} [did not sleep that night|walked up and down]."]
-ENDS = ["And {A} was [happy|proud|content] for a long time.", "[That night|In the evening] {A} [slept well|sat by the fire and smiled].", '"[I knew it|Well done|Now all is well]," said {C}.', "[From then on|Since that day], {A} [never gave up|always helped others|smiled more often].", "That is the end of the story.", "And if you come to {P}, you can still hear about it."]
+MORE = [
+    "Every [morning|evening|day], {A} [walked through {P}|sat on the step and thought|looked out of the window].",
+    "{He} lived [alone|with a {N}|with {R}] and was [happy|quite content|often bored].",
+    "{A} had [a kind heart|a loud laugh|two left hands|a good head].",
+    "[Everybody|Nobody] in {P} knew {him}.",
+    "{He} was [very clever|a little shy|never in a hurry|always hungry].",
+]
+TROUBLED = [
+    '"[Oh no|What a pity|That cannot be true]!" {A} cried.',
+    "{A} sat down and [sighed|thought hard|almost cried].",
+    '"[I will not give up|There must be a way]," said {A}.',
+    '{C} came by. "[What is wrong|Why are you so sad], {A}?" {C} asked, and {A} told {C} everything.',
+    "{A} [did not sleep that night|walked up and down].",
+]
+ENDS = [
+    "And {A} was [happy|proud|content] for a long time.",
+    "[That night|In the evening] {A} [slept well|sat by the fire and smiled].",
+    '"[I knew it|Well done|Now all is well]," said {C}.',
+    "[From then on|Since that day], {A} [never gave up|always helped others|smiled more often].",
+    "That is the end of the story.",
+    "And if you come to {P}, you can still hear about it.",
+]
 
 
 def tale(rng):
@@ -156,16 +204,39 @@ def tale(rng):
     a, he = s["A"], s["he"]
     some = lambda templates, share: fill(rng, rng.choice(templates), s) if rng.random() < share else ""
     sentences = [
-        some(BEGINS, 1), some(MORE, 0.7), fill(rng, f"[One day {he} wanted to {goal}.|More than anything {he} wanted to {goal}.|One morning {a} said, \"I want to {goal.replace(s['his'] + ' ', 'my ')}.\"|{s['He']} had a wish: {he} wanted to {goal}.]"), some([row[0] for row in DETAILS], 0.5),
-        fill(rng, f"[But {trouble}.|However, {trouble}.|But there was a problem: {trouble}.]"), some(TROUBLED, 0.8), fill(rng, f"[So {deed}.|Then {a} had an idea: {deed}.|At last {deed}.]"), some([row[0] for row in DETAILS], 0.4), capital(f"{end}."), some(ENDS, 0.8),
+        some(BEGINS, 1),
+        some(MORE, 0.7),
+        fill(
+            rng,
+            f'[One day {he} wanted to {goal}.|More than anything {he} wanted to {goal}.|One morning {a} said, "I want to {goal.replace(s["his"] + " ", "my ")}."|{s["He"]} had a wish: {he} wanted to {goal}.]',
+        ),
+        some([row[0] for row in DETAILS], 0.5),
+        fill(rng, f"[But {trouble}.|However, {trouble}.|But there was a problem: {trouble}.]"),
+        some(TROUBLED, 0.8),
+        fill(rng, f"[So {deed}.|Then {a} had an idea: {deed}.|At last {deed}.]"),
+        some([row[0] for row in DETAILS], 0.4),
+        capital(f"{end}."),
+        some(ENDS, 0.8),
     ]
     text = " ".join(capital(sentence) for sentence in sentences if sentence)
     if rng.random() < 0.3:
         half = text.find(". ", len(text) // 2) + 2
         text = f"{text[:half].strip()}\n\n{text[half:]}" if half > 1 else text
     wish = goal.replace(s["his"] + " ", "a " if s["his"] + " old" in goal else "the ")
-    topics = [f"{an(kind)} who wants to {wish}", f"{an(kind)} named {a}", f"{an(kind)} called {a}", f"{a} and {s['his']} wish", an(kind), f"{an(kind)} who wanted to {wish}", f"{a}, {an(kind)}"]
-    return {"text": text, "summaries": [f"{a} wanted to {goal}, but {trouble}, so {deed}.", f"{a} wanted to {goal}, but {trouble}. So {deed}."], "topics": topics}
+    topics = [
+        f"{an(kind)} who wants to {wish}",
+        f"{an(kind)} named {a}",
+        f"{an(kind)} called {a}",
+        f"{a} and {s['his']} wish",
+        an(kind),
+        f"{an(kind)} who wanted to {wish}",
+        f"{a}, {an(kind)}",
+    ]
+    return {
+        "text": text,
+        "summaries": [f"{a} wanted to {goal}, but {trouble}, so {deed}.", f"{a} wanted to {goal}, but {trouble}. So {deed}."],
+        "topics": topics,
+    }
 
 
 CLOSED = rows("""
@@ -182,8 +253,12 @@ the cinema | the screen is torn | Those who have tickets get their money back
 the dentist's office | the dentist is on holiday | Please call Dr. {B} if you have pain
 the station hall | the floor is being cleaned | Trains stop as always
 """)
-EVENTS = "the summer party|the meeting of the choir|the football game|the flea market|the reading for children|the concert of the school|the trip to {P}|the cooking course|the theatre play|the bicycle race|the chess evening|the walk in the forest".split("|")
-ROOMS = "in the town hall|in room 7|in the gym|in the garden behind the church|in the old barn|at the harbour|in the library|in room 21|in the large tent|at the lake".split("|")
+EVENTS = "the summer party|the meeting of the choir|the football game|the flea market|the reading for children|the concert of the school|the trip to {P}|the cooking course|the theatre play|the bicycle race|the chess evening|the walk in the forest".split(
+    "|"
+)
+ROOMS = "in the town hall|in room 7|in the gym|in the garden behind the church|in the old barn|at the harbour|in the library|in room 21|in the large tent|at the lake".split(
+    "|"
+)
 BRING = "a warm coat|your own cup|good shoes|some money for the ferry|a cake|a pencil|friends|a chair|an old shirt|a lamp".split("|")
 
 
@@ -194,12 +269,19 @@ def notice(rng):
         what, why, more = (fill(rng, cell, s) for cell in rng.choice(CLOSED))
         until = rng.choice([f" It opens again on {other}.", f" On {other} everything is as usual.", ""])
         begin = rng.choice(["", "Dear visitors, ", "Please note: ", "Dear neighbours, ", "Hello, "])
-        said = rng.choice([f"{what} is closed on {day} because {why}.", f"{what} will be closed on {day}, because {why}.", f"on {day} {what} is closed because {why}."])
+        said = rng.choice(
+            [f"{what} is closed on {day} because {why}.", f"{what} will be closed on {day}, because {why}.", f"on {day} {what} is closed because {why}."]
+        )
         text = f"{begin}{said if begin and not begin.startswith('Please') else capital(said)} {more}.{until}"
-        summaries = [capital(f"{what} is closed on {day} because {why}.")] * 2 + [capital(f"{what} is closed on {day} because {why}, and opens again on {other}.")] * ("opens again" in until)
+        summaries = [capital(f"{what} is closed on {day} because {why}.")] * 2 + [
+            capital(f"{what} is closed on {day} because {why}, and opens again on {other}.")
+        ] * ("opens again" in until)
         questions = [
             (rng.choice([f"When is {what} closed?", "On which day is it closed?"]), rng.choice([capital(f"{what} is closed on {day}."), f"On {day}."])),
-            (rng.choice([f"Why is {what} closed?", "Why is it closed?", "What is the reason?"]), capital(f"{what} is closed because {why}.") if rng.random() < 0.6 else f"Because {why}."),
+            (
+                rng.choice([f"Why is {what} closed?", "Why is it closed?", "What is the reason?"]),
+                capital(f"{what} is closed because {why}.") if rng.random() < 0.6 else f"Because {why}.",
+            ),
             (rng.choice(["What is closed?", "What is this about?"]), capital(f"{what}.")),
         ]
         if "opens again" in until:
@@ -211,19 +293,30 @@ def notice(rng):
         moved = rng.random() < 0.4
         begin = rng.choice(["Dear all, ", "Dear friends, ", "Hello everybody, ", "Good morning, ", ""])
         said = f"{what} has been moved from {other} to {day}, at {at}, {where}." if moved else f"{what} is on {day} at {at} {where}."
-        text = f"{begin}{said if begin else capital(said)} Please bring {bring}." + rng.choice([f" If you have questions, ask {s['B']}.", f" {s['B']} looks forward to seeing you.", f" Yours, {s['B']}", ""])
-        summaries = [capital(said)] if rng.random() < 0.5 else [capital(f"{what} is now on {day} at {at} {where}, not on {other}." if moved else f"{what} is on {day} at {at}, {where}.")]
+        text = f"{begin}{said if begin else capital(said)} Please bring {bring}." + rng.choice(
+            [f" If you have questions, ask {s['B']}.", f" {s['B']} looks forward to seeing you.", f" Yours, {s['B']}", ""]
+        )
+        summaries = (
+            [capital(said)]
+            if rng.random() < 0.5
+            else [capital(f"{what} is now on {day} at {at} {where}, not on {other}." if moved else f"{what} is on {day} at {at}, {where}.")]
+        )
         questions = [
             (rng.choice([f"When is {what}?", "When is it?", "On which day is it?"]), rng.choice([f"It is on {day} at {at}.", f"On {day} at {at}."])),
             (rng.choice([f"Where is {what}?", "Where is it?", "Where does it take place?"]), rng.choice([f"It is {where}.", capital(f"{where}.")])),
-            (rng.choice(["What should people bring?", "What should I bring?", "What do I need?"]), rng.choice([f"You should bring {bring}.", capital(f"{bring}.")])),
+            (
+                rng.choice(["What should people bring?", "What should I bring?", "What do I need?"]),
+                rng.choice([f"You should bring {bring}.", capital(f"{bring}.")]),
+            ),
         ]
         if moved:
             questions.append(("On which day was it planned before?", f"It was planned for {other}."))
     return {"text": text, "summaries": summaries, "questions": questions}
 
 
-HOUSES = "in a small house at the edge of the forest|on a farm near {P}|in a tall house in {P}|in a boat on the river|above a bakery in {P}|in a yellow house at the lake|in an old mill|by the sea|in a cottage on the hill|in a flat in {P}".split("|")
+HOUSES = "in a small house at the edge of the forest|on a farm near {P}|in a tall house in {P}|in a boat on the river|above a bakery in {P}|in a yellow house at the lake|in an old mill|by the sea|in a cottage on the hill|in a flat in {P}".split(
+    "|"
+)
 HABITS = rows("""
 goes swimming in the lake | Why does X go to the lake? | to swim
 feeds the birds in the park | What does X do in the park? | X feeds the birds
@@ -241,7 +334,9 @@ repairs old clocks | What does X repair? | old clocks
 writes letters to {B} | To whom does X write? | to {B}
 walks along the beach | Where does X walk? | along the beach
 """)
-WHEN = "every morning|every evening|on Mondays|on Tuesdays|on Wednesdays|on Thursdays|on Fridays|on Saturdays|on Sundays|at noon|in winter|in summer|once a month|every night".split("|")
+WHEN = "every morning|every evening|on Mondays|on Tuesdays|on Wednesdays|on Thursdays|on Fridays|on Saturdays|on Sundays|at noon|in winter|in summer|once a month|every night".split(
+    "|"
+)
 HAS = "cat dog hen goat rabbit parrot horse sheep duck bee-hive boat bicycle brother sister child".split()
 
 
@@ -259,12 +354,36 @@ def portrait(rng):
     owned = rng.choice(["coat", "hat", "door", "car", "bicycle", "scarf", "boat", "chair"])
     two_named = count == "two" and have not in ("boat", "bicycle", "bee-hive")
     sentences = [
-        (f"{a} lives {home}.", [(rng.choice([f"Where does {a} live?", f"Where is the home of {a}?"]), rng.choice([f"{a} lives {home}.", capital(f"{home}.")]))]),
-        (f"{capital(he)} has {count} {many}{', ' + ' and '.join(names) if two_named else ''}.", [(f"How many {many} does {a} have?", rng.choice([f"{a} has {count} {many}.", f"{capital(count)}."]))] + ([(f"What are the {many} called?", f"They are called {names[0]} and {names[1]}.")] if two_named else [])),
+        (
+            f"{a} lives {home}.",
+            [(rng.choice([f"Where does {a} live?", f"Where is the home of {a}?"]), rng.choice([f"{a} lives {home}.", capital(f"{home}.")]))],
+        ),
+        (
+            f"{capital(he)} has {count} {many}{', ' + ' and '.join(names) if two_named else ''}.",
+            [(f"How many {many} does {a} have?", rng.choice([f"{a} has {count} {many}.", f"{capital(count)}."]))]
+            + ([(f"What are the {many} called?", f"They are called {names[0]} and {names[1]}.")] if two_named else []),
+        ),
         (f"{capital(he)} works as {an(job)}.", [(rng.choice([f"What is {a}'s job?", f"What does {a} work as?"]), f"{a} is {an(job)}.")]),
-        (f"{capital(when_one)} {he} {one}.", [(ask_one.replace("X", a), capital(told_one.replace("X", a)) + "."), (rng.choice([f"Who {one}?"]), f"{a}."), (f"When is it that {a} {one}?", f"{capital(when_one)}.")]),
-        (f"{capital(when_two)} {he} {two}.", [(ask_two.replace("X", a), capital(told_two.replace("X", a)) + "."), (f"What does {a} do {when_two}?", f"{capital(when_two)} {he} {two}.")]),
-        (f"{capital(his)} {owned} is {look}.", [(rng.choice([f"What colour is {a}'s {owned}?", f"What color is the {owned}?"]), f"{capital(his)} {owned} is {look}."), (f"Is {a}'s {owned} {look}?", f"Yes, {his} {owned} is {look}."), (f"Is {a}'s {owned} {'grey' if look != 'grey' else 'red'}?", f"No, {his} {owned} is {look}.")]),
+        (
+            f"{capital(when_one)} {he} {one}.",
+            [
+                (ask_one.replace("X", a), capital(told_one.replace("X", a)) + "."),
+                (rng.choice([f"Who {one}?"]), f"{a}."),
+                (f"When is it that {a} {one}?", f"{capital(when_one)}."),
+            ],
+        ),
+        (
+            f"{capital(when_two)} {he} {two}.",
+            [(ask_two.replace("X", a), capital(told_two.replace("X", a)) + "."), (f"What does {a} do {when_two}?", f"{capital(when_two)} {he} {two}.")],
+        ),
+        (
+            f"{capital(his)} {owned} is {look}.",
+            [
+                (rng.choice([f"What colour is {a}'s {owned}?", f"What color is the {owned}?"]), f"{capital(his)} {owned} is {look}."),
+                (f"Is {a}'s {owned} {look}?", f"Yes, {his} {owned} is {look}."),
+                (f"Is {a}'s {owned} {'grey' if look != 'grey' else 'red'}?", f"No, {his} {owned} is {look}."),
+            ],
+        ),
     ]
     chosen = [sentences[0]] + rng.sample(sentences[1:], rng.choice([2, 3, 4, 5]))
     text = " ".join(sentence for sentence, _ in chosen)
@@ -308,16 +427,31 @@ def mail(rng):
     date = rng.choice([f"on {day} {month}", f"on {month} {day}", f"on {week}"])
     head = f"From: {sender} {family} <{address}>\nSubject: {capital(about)}\n\n" if rng.random() < 0.6 else ""
     body = f"{rng.choice(['Hello', 'Dear ' + to, 'Good day', 'Hi ' + to])},{rng.choice([' ', chr(10) + chr(10)])}please {rng.choice(['send', 'bring', 'deliver'])} us {count} {goods} {date}, {where}. "
-    body += rng.choice(["We pay by card. ", "We pay in cash. ", "Please send an invoice. ", ""]) + rng.choice(["Thank you, ", "Many thanks, ", "Yours, ", "Best wishes, "]) + f"{sender}{'' if head else ' ' + family}"
+    body += (
+        rng.choice(["We pay by card. ", "We pay in cash. ", "Please send an invoice. ", ""])
+        + rng.choice(["Thank you, ", "Many thanks, ", "Yours, ", "Best wishes, "])
+        + f"{sender}{'' if head else ' ' + family}"
+    )
     questions = [
-        (rng.choice(["Who sent this?", "Who wrote the letter?", "Who is it from?", "Who is the sender?"]), rng.choice([f"{sender} {family}.", f"It is from {sender} {family}."])),
-        (rng.choice(["What is ordered?", f"What does {sender} order?", f"What does {sender} want?", "What should be sent?"]), rng.choice([f"{sender} wants {count} {goods}.", f"{capital(count)} {goods}."])),
+        (
+            rng.choice(["Who sent this?", "Who wrote the letter?", "Who is it from?", "Who is the sender?"]),
+            rng.choice([f"{sender} {family}.", f"It is from {sender} {family}."]),
+        ),
+        (
+            rng.choice(["What is ordered?", f"What does {sender} order?", f"What does {sender} want?", "What should be sent?"]),
+            rng.choice([f"{sender} wants {count} {goods}.", f"{capital(count)} {goods}."]),
+        ),
         (rng.choice([f"How many {goods} are ordered?", "How many?", f"How many {goods} does {sender} want?"]), f"{capital(count)}."),
         (rng.choice(["When should it be there?", "When is it needed?", "On which day?"]), capital(f"{date}.")),
         (rng.choice(["Where should it go?", "Where should it be sent?", "To which place?"]), capital(f"{where}.")),
     ]
     summaries = [f"{sender} {family} wants {count} {goods} {date}, {where}.", f"{sender} orders {count} {goods} for {date.removeprefix('on ')}."]
-    values = {"name": f"{sender} {family}", "product": goods, "count": int(count) if count.isdigit() else NUMBERS.index(count) + 2, "place": where.split("the ")[-1].removeprefix("to our ")}
+    values = {
+        "name": f"{sender} {family}",
+        "product": goods,
+        "count": int(count) if count.isdigit() else NUMBERS.index(count) + 2,
+        "place": where.split("the ")[-1].removeprefix("to our "),
+    }
     if head:
         values["mail"] = address
     return {"text": head + body, "summaries": summaries, "questions": questions, "values": values}

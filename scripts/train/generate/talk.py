@@ -67,7 +67,16 @@ def small(rng):
 def slots(rng):
     one, other = any_name(rng, True, 0.4), any_name(rng, False, 0.4)
     names = rng.sample([one, other], 2)
-    return {"N": names[0], "M": names[1], "K": rng.choice(KINDS_OF_PET), "C": rng.choice(CITIES), "F": rng.choice(FOODS), "T": rng.choice(THINGS), "L": rng.choice(LOOKS), "D": rng.choice("two three four five six seven eight nine ten eleven twelve".split())}
+    return {
+        "N": names[0],
+        "M": names[1],
+        "K": rng.choice(KINDS_OF_PET),
+        "C": rng.choice(CITIES),
+        "F": rng.choice(FOODS),
+        "T": rng.choice(THINGS),
+        "L": rng.choice(LOOKS),
+        "D": rng.choice("two three four five six seven eight nine ten eleven twelve".split()),
+    }
 
 
 def memory(rng):

@@ -13,7 +13,17 @@ KINDS = [
     (passages.mail, {"facts": 5, "summary": 3}),
     (events.event, {"facts": 3, "summary": 9}),
 ]
-BEFORE = ["Read this text and answer the question.\n\n{t}\n\n{q}", "{t}\n\n{q}", "{t}\n\n{q}", "{t}\n\n{q}", "{t}\n{q}", "{t} {q}", "{q}\n\n{t}", "Text: {t}\n\nQuestion: {q}", "{q} {t}"]
+BEFORE = [
+    "Read this text and answer the question.\n\n{t}\n\n{q}",
+    "{t}\n\n{q}",
+    "{t}\n\n{q}",
+    "{t}\n\n{q}",
+    "{t}\n{q}",
+    "{t} {q}",
+    "{q}\n\n{t}",
+    "Text: {t}\n\nQuestion: {q}",
+    "{q} {t}",
+]
 
 
 def passage(rng, about):
@@ -33,7 +43,14 @@ def reading(rng):
 
 
 # What `model.summarize` of the package asks for, by its type and length.
-PACKAGE = ["TL;DR of this text, one sentence:", "TL;DR of this text, one sentence:", "TL;DR of this text, one sentence:", "TL;DR of this text, three sentences:", "TL;DR of this text, five sentences:", "A teaser of this text, one sentence:"]
+PACKAGE = [
+    "TL;DR of this text, one sentence:",
+    "TL;DR of this text, one sentence:",
+    "TL;DR of this text, one sentence:",
+    "TL;DR of this text, three sentences:",
+    "TL;DR of this text, five sentences:",
+    "A teaser of this text, one sentence:",
+]
 PACKAGE_LONGER = ["TL;DR of this text, three sentences:", "TL;DR of this text, five sentences:"]
 
 
@@ -50,7 +67,7 @@ def summary(rng):
         # The points of a text are its sentences without what is not needed.
         points = [answer for _, answer in one["questions"] if len(answer.split()) > 3 and not answer.startswith("It is about")][:3]
         if len(points) == 3:
-            wish = rng.choice(["The key points of this text, three lines that begin with \"- \":", "List the key points:", "Key points of this text:"])
+            wish = rng.choice(['The key points of this text, three lines that begin with "- ":', "List the key points:", "Key points of this text:"])
             return asked(f"{wish}\n\n{text}", "\n".join(f"- {point}" for point in points))
     return to_sum_up(rng, text, said)
 
@@ -65,7 +82,19 @@ def to_sum_up(rng, text, said):
 def told(rng):
     """A text that the assistant tells, and its summary."""
     one = passages.wanted(rng)
-    messages = asked(rng.choice(["Tell me what happened.", "Tell me something.", "Write a short text.", "Write a few sentences about somebody.", "Tell me a short story.", "Make up something short."]), one["text"])
+    messages = asked(
+        rng.choice(
+            [
+                "Tell me what happened.",
+                "Tell me something.",
+                "Write a short text.",
+                "Write a few sentences about somebody.",
+                "Tell me a short story.",
+                "Make up something short.",
+            ]
+        ),
+        one["text"],
+    )
     if rng.random() < 0.5:
         messages += asked(rng.choice(requests.TLDR_FOLLOW_UP), rng.choice(one["summaries"]))
     return messages
