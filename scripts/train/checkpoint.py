@@ -1,7 +1,7 @@
 """A run's folder: `state.pt` has everything to go on from, `tokenizer.json` the vocabulary, and `log.json` the losses.
 
 `write_parts` also writes the weights alone, for a machine whose disk is lost: 4 bits for a weight of a product and
-bfloat16 for the embedding, in files of less than 16 MB. The ternary weights and their scales are exactly the same
+bfloat16 for the embedding, in files of less than 16 MB. The ternary weights are exactly the same
 after `read_parts`; how far a weight is from its next value is known to 1/8 of the scale, which the optimiser makes
 good.
 """
@@ -79,16 +79,10 @@ def read_parts(folder):
     return model
 
 
-def write_state(folder, model, optimiser, next_block, tokens):
+def write_state(folder, model, optimiser):
     path = Path(folder) / "state.pt"
-    state = {
-        "config": model.config.dict(),
-        "model": model.state_dict(),
-        "optimiser": optimiser.state_dict(),
-        "next_block": next_block,
-        "tokens": tokens,
-    }
-    # A run that is killed while it writes leaves the state before.
+    state = {"config": model.config.dict(), "model": model.state_dict(), "optimiser": optimiser.state_dict()}
+    # A run that is ended while it writes leaves the state before.
     torch.save(state, path.with_suffix(".new"))
     path.with_suffix(".new").replace(path)
 

@@ -10,6 +10,7 @@ which is when the ternary weights settle. RUN is a folder; checkpoint.py says wh
 import argparse
 import itertools
 import json
+import math
 import os
 import shutil
 import time
@@ -26,6 +27,12 @@ from tokenizer import Encoder
 
 SHAPE = ("width", "ffn", "blocks", "heads", "kv_heads", "context")
 REPORT_STEPS = 50
+COMPILING_STEPS = 3
+# --max-steps where nothing was said.
+ANY_STEPS = 10**9
+WEIGHT_DECAY = 0.1
+# The share of a run after which it is kept for the first time, in case it is ended before its time.
+KEEP_AT = 0.8
 HELD_OUT_BLOCKS = 2
 # Seconds for what comes after the last step: measuring and writing.
 CLOSING_SECONDS = 15
@@ -59,7 +66,7 @@ def optimiser_of(model, rate, device):
         {"params": [p for p in trained if p.ndim > 1]},
         {"params": [p for p in trained if p.ndim == 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), weight_decay=0.1, fused=device == "cuda")
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), weight_decay=WEIGHT_DECAY, fused=device == "cuda")
 
 
 def arguments():
@@ -68,7 +75,7 @@ def arguments():
     parser.add_argument("--tokenizer", help="tokenizer.json, as tokenizer.py makes it; needed for a new run")
     Mix.add_arguments(parser)
     parser.add_argument("--seconds", type=float, default=520, help="how long all of this may take, the start too")
-    parser.add_argument("--max-steps", type=int, default=10**9)
+    parser.add_argument("--max-steps", type=int, default=ANY_STEPS, help="fewer steps than the time allows")
     parser.add_argument("--resume", action="store_true", help="go on from state.pt, or else from part-*.npz")
     parser.add_argument("--decay", action="store_true", help="the last run: let the learning rate fall to zero")
     parser.add_argument("--rate", type=float, help="the learning rate at the beginning: 1.5e-3, or 1e-3 with --decay")
@@ -86,12 +93,26 @@ def arguments():
     return parser.parse_args()
 
 
-def begun(options, device):
-    """(model, optimiser, next block, tokens so far, whether the optimiser is new) of a run."""
-    rate = options.rate or (1e-3 if options.decay else 1.5e-3)
-    has_state = (options.run / "state.pt").exists()
-    if not options.resume:
-        if has_state:
+class Run:
+    """A run of training, from its arguments to what it keeps."""
+
+    def __init__(self, options):
+        self.options, self.start = options, time.monotonic()
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.rate = options.rate or (1e-3 if options.decay else 1.5e-3)
+        self.next_block, self.tokens, self.losses = 0, 0, []
+        # Whether the optimiser knows nothing yet.
+        self.is_new = True
+        if options.resume:
+            self.resume()
+        else:
+            self.begin()
+        self.begin_token = Encoder(options.run / "tokenizer.json").begin
+        self.blocks = Blocks(Mix.of(options), options.run / "tokenizer.json", self.model.config.context, options.rows)
+
+    def begin(self):
+        options = self.options
+        if (options.run / "state.pt").exists():
             raise SystemExit(f"{options.run} has a run already: add --resume, or name another folder")
         if not options.tokenizer:
             raise SystemExit("A new run needs --tokenizer")
@@ -99,99 +120,133 @@ def begun(options, device):
         shutil.copy(options.tokenizer, options.run / "tokenizer.json")
         shape = {name: getattr(options, name) for name in SHAPE if getattr(options, name)}
         vocabulary = Encoder(options.run / "tokenizer.json").size
-        model = BitNet(Config(vocabulary=vocabulary, **shape)).to(device)
-        return model, optimiser_of(model, rate, device), 0, 0, True
-    model = checkpoint.read_model(options.run).to(device)
-    optimiser = optimiser_of(model, rate, device)
-    log = json.loads((options.run / "log.json").read_text())
-    if has_state:
-        state = checkpoint.read_state(options.run, device)
-        optimiser.load_state_dict(state["optimiser"])
-        return model, optimiser, state["next_block"], state["tokens"], False
-    return model, optimiser, log["next_block"], log["tokens"], True
+        self.model = BitNet(Config(vocabulary=vocabulary, **shape)).to(self.device)
+        self.optimiser = optimiser_of(self.model, self.rate, self.device)
+
+    def resume(self):
+        folder = self.options.run
+        log = json.loads((folder / "log.json").read_text())
+        self.next_block, self.tokens, self.losses = log["next_block"], log["tokens"], log["losses"]
+        self.model = checkpoint.read_model(folder).to(self.device)
+        self.optimiser = optimiser_of(self.model, self.rate, self.device)
+        if (folder / "state.pt").exists():
+            self.optimiser.load_state_dict(checkpoint.read_state(folder, self.device)["optimiser"])
+            self.is_new = False
+
+    def elapsed(self):
+        return time.monotonic() - self.start
+
+    def rows(self):
+        """The blocks that follow, made by other processes."""
+        loader = DataLoader(
+            self.blocks,
+            sampler=itertools.count(self.next_block),
+            batch_size=None,
+            num_workers=self.options.workers,
+            prefetch_factor=8,
+            pin_memory=self.device == "cuda",
+        )
+        return iter(loader)
+
+    def learn(self):
+        options = self.options
+        # The processes begin before the first product, so that they make rows while kernels are compiled.
+        rows = self.rows()
+        compiled = loss_of if options.no_compile or self.device == "cpu" else torch.compile(loss_of, dynamic=False)
+        room, is_kept, waited, losses = None, False, 0.0, []
+        for step in range(options.max_steps):
+            if step == COMPILING_STEPS:
+                if self.device == "cuda":
+                    torch.cuda.synchronize()
+                room = Room(self.elapsed(), options.seconds - CLOSING_SECONDS, self.tokens)
+                waited = 0.0
+                print(f"compiled after {self.elapsed():.0f} s", flush=True)
+            past = room.share(self.elapsed()) if room else 0.0
+            if past >= 1 or self.elapsed() > options.seconds - CLOSING_SECONDS:
+                break
+            if options.max_steps < ANY_STEPS:
+                past = step / options.max_steps
+            if past > KEEP_AT and not is_kept and self.device == "cuda":
+                is_kept = True
+                self.keep(None)
+            now = self.set_rate(step, past)
+            asked = self.elapsed()
+            block = next(rows)
+            waited += self.elapsed() - asked
+            loss = compiled(self.model, *batch(block, self.begin_token, self.device))
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimiser.step()
+            self.optimiser.zero_grad(set_to_none=True)
+            losses.append(loss.detach())
+            self.next_block, self.tokens = self.next_block + 1, self.tokens + block.numel()
+            if len(losses) == REPORT_STEPS:
+                # This also waits for the GPU, so that the clock is right.
+                mean = torch.stack(losses).mean().item()
+                losses = []
+                if math.isnan(mean):
+                    raise SystemExit("The loss is no number any more. Go on from the run before, with a lower --rate")
+                self.losses.append({"tokens": self.tokens, "loss": round(mean, 4), "rate": now})
+                speed = f"{room.speed(self.elapsed(), self.tokens):.0f}k tokens/s" if room else ""
+                print(
+                    f"{self.elapsed():4.0f} s  step {step + 1}  loss {mean:.4f}  rate {now:.2e}  {speed}, "
+                    f"{waited:.0f} s waited for rows",
+                    flush=True,
+                )
+
+    def set_rate(self, step, past):
+        """Sets the learning rate for a step, at a share of the time; returns it."""
+        options = self.options
+        now = self.rate * (min(1.0, (step + 1) / options.warm_up) if self.is_new else 1.0)
+        now *= 1 - past if options.decay else 1
+        for group in self.optimiser.param_groups:
+            group["lr"] = now
+            group["weight_decay"] = WEIGHT_DECAY if group["params"][0].ndim > 1 and not options.decay else 0.0
+        return now
+
+    def keep(self, held_out):
+        """Writes the state, and the weights in parts if they are wanted."""
+        options = self.options
+        checkpoint.write_state(options.run, self.model, self.optimiser)
+        log = {"next_block": self.next_block, "tokens": self.tokens, "held_out": held_out, "losses": self.losses}
+        (options.run / "log.json").write_text(json.dumps(log) + "\n")
+        if options.parts:
+            options.parts.mkdir(parents=True, exist_ok=True)
+            checkpoint.write_parts(self.model, options.parts)
+            for name in ("log.json", "tokenizer.json"):
+                shutil.copy(options.run / name, options.parts / name)
+
+
+class Room:
+    """The time between the first steps, which compile, and the last."""
+
+    def __init__(self, begin, end, tokens):
+        self.begin, self.end, self.tokens = begin, end, tokens
+
+    def share(self, now):
+        return (now - self.begin) / max(1.0, self.end - self.begin)
+
+    def speed(self, now, tokens):
+        """Thousand tokens a second."""
+        return (tokens - self.tokens) / (now - self.begin) / 1e3
 
 
 def main():
     options = arguments()
-    start = time.monotonic()
-    elapsed = lambda: time.monotonic() - start
     torch.manual_seed(options.seed)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model, optimiser, next_block, tokens, is_new = begun(options, device)
-    rate = options.rate or (1e-3 if options.decay else 1.5e-3)
-    begin = Encoder(options.run / "tokenizer.json").begin
-    blocks = Blocks(Mix.of(options), options.run / "tokenizer.json", model.config.context, options.rows)
-    numbers = itertools.count(next_block)
-    # The processes are started before the first product, so that they make rows while kernels are compiled.
-    loader = iter(
-        DataLoader(
-            blocks,
-            sampler=numbers,
-            batch_size=None,
-            num_workers=options.workers,
-            prefetch_factor=8,
-            pin_memory=device == "cuda",
-        )
+    run = Run(options)
+    print(
+        f"{run.model.parameter_count() / 1e6:.1f} million parameters on {run.device}, from block {run.next_block}",
+        flush=True,
     )
-    compiled = loss_of if options.no_compile or device == "cpu" else torch.compile(loss_of, dynamic=False)
-    print(f"{model.parameter_count() / 1e6:.1f} million parameters on {device}, from block {next_block}", flush=True)
-
-    losses, log, mark, waited = [], [], None, 0.0
-    for step in range(options.max_steps):
-        if step == 3:  # The first steps compile.
-            if device == "cuda":
-                torch.cuda.synchronize()
-            mark, waited = (elapsed(), tokens), 0.0
-            print(f"compiled after {mark[0]:.0f} s", flush=True)
-        past = 0.0 if mark is None else (elapsed() - mark[0]) / max(1.0, options.seconds - CLOSING_SECONDS - mark[0])
-        if past >= 1 or elapsed() > options.seconds - CLOSING_SECONDS:
-            break
-        if options.decay and options.max_steps < 10**9:
-            past = step / options.max_steps
-        now = rate * min(1.0, (step + 1) / options.warm_up if is_new else 1.0) * (1 - past if options.decay else 1)
-        for group in optimiser.param_groups:
-            group["lr"] = now
-            group["weight_decay"] = 0.1 if group["params"][0].ndim > 1 and not options.decay else 0.0
-        asked = elapsed()
-        block = next(loader)
-        waited += elapsed() - asked
-        loss = compiled(model, *batch(block, begin, device))
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        losses.append(loss.detach())
-        next_block, tokens = next_block + 1, tokens + block.numel()
-        if len(losses) == REPORT_STEPS:
-            mean = torch.stack(losses).mean().item()  # This also waits for the GPU, so that the clock is right.
-            losses = []
-            log.append({"tokens": tokens, "loss": round(mean, 4), "rate": now})
-            if mark:
-                speed = (tokens - mark[1]) / (elapsed() - mark[0])
-                print(
-                    f"{elapsed():4.0f} s  step {step + 1}  loss {mean:.4f}  rate {now:.2e}  {speed / 1e3:.0f}k tokens/s, {waited:.0f} s waited for rows",
-                    flush=True,
-                )
-            if mean != mean:
-                raise SystemExit(
-                    "The loss is no number any more: nothing was written. Go on from the run before with a lower --rate"
-                )
-
-    held_out = held_out_loss(model, blocks, begin, device)
-    print(f"{elapsed():4.0f} s  {tokens / 1e6:.1f} million tokens so far, held-out loss {held_out:.4f}", flush=True)
-    checkpoint.write_state(options.run, model, optimiser, next_block, tokens)
-    path = options.run / "log.json"
-    earlier = json.loads(path.read_text())["losses"] if options.resume else []
-    record = {"next_block": next_block, "tokens": tokens, "held_out": held_out, "losses": earlier + log}
-    path.write_text(json.dumps(record) + "\n")
-    if options.parts:
-        options.parts.mkdir(parents=True, exist_ok=True)
-        checkpoint.write_parts(model, options.parts)
-        for name in ("log.json", "tokenizer.json"):
-            shutil.copy(options.run / name, options.parts / name)
-    # Processes that wait with rows would keep the program.
-    del loader
+    run.learn()
+    held_out = held_out_loss(run.model, run.blocks, run.begin_token, run.device)
+    print(
+        f"{run.elapsed():4.0f} s  {run.tokens / 1e6:.1f} million tokens so far, held-out loss {held_out:.4f}",
+        flush=True,
+    )
+    run.keep(held_out)
 
 
 if __name__ == "__main__":
