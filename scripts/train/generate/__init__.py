@@ -34,13 +34,14 @@ KINDS = [
     (tales.questions, 2),
     (tales.real, 2),
 ]
-SYSTEM = ["You are a helpful assistant.", "You are a helpful AI assistant.", "You are a kind storyteller.", "Be brief.", "Answer in one sentence."]
+SYSTEM = ["You are a helpful assistant.", "You are a helpful AI assistant.", "You are a kind storyteller."]
 
 
 @cache
 def judged():
     prompts = [row["prompt"] for row in json.loads(PROMPTS.read_text())]
-    return {prompt if isinstance(prompt, str) else prompt[-1]["content"] for prompt in prompts}
+    # Of a conversation, what it begins with: its last question says nothing alone.
+    return {prompt if isinstance(prompt, str) else prompt[0]["content"] for prompt in prompts}
 
 
 def document(rng):
