@@ -17,6 +17,7 @@ import { findBrowser, swiftShader } from '../setup/browser.mjs'
 import { findNewerNode } from '../setup/node.mjs'
 import { llvmpipe } from '../setup/vulkan.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
+import { smokeTraining } from '../train/smoke.mjs'
 import { buildTests, runDocTests, runTests } from './rust.mjs'
 import { readPlaywrightTimes } from './times.mjs'
 
@@ -180,6 +181,7 @@ export const checks = [
   { ...web, name: 'Package in Node', step: nodeTests('pkg') },
   { ...web, name: 'Logic of the demos', step: nodeTests('www') },
   { ...web, name: 'Node, on the CPU', step: nodeTests('node') },
+  { ...web, name: 'Training', slow: true, step: smokeTraining },
   { ...web, name: 'Deno, Bun, and Node with a GPU', step: testOthers },
   { ...web, name: 'AI SDK in Node 22', step: nodeTests('ai-sdk', findNewerNode) },
   { ...web, name: 'Types', step: checkTypes },
