@@ -79,7 +79,7 @@ export const expectOffline = async (tab: InPage, path: string) => {
 }
 
 /** Two tabs download once. */
-export const expectSharedDownload = async ([tab, other]: [InPage, InPage]) => {
+export const expectSharedDownload = async ([tab, other]: [InPage, InPage, ...InPage[]]) => {
   const { path, release, requests } = await scripted(tab, heldHalfway())
   const first = loadReporting(tab, path)
   await expect.poll(async () => (await requests()).length).toBeGreaterThan(5)
