@@ -71,7 +71,7 @@ pub(super) async fn detached<T: 'static>(
     work: impl Future<Output = Result<T>> + 'static,
 ) -> Result<T> {
     let (tell, told) = oneshot::channel();
-    wasm_bindgen_futures::spawn_local(async move {
+    super::task::spawn(async move {
         // This fails if the returned future was dropped.
         let _ = tell.send(work.await);
     });

@@ -3,7 +3,7 @@
 //! `pkg-template/` holds the TypeScript around it. Each module names only those above it:
 //!
 //! ```text
-//! types error log abort timer logprobs  what crosses the border to JavaScript, and how
+//! types error log task abort timer logprobs  what crosses the border to JavaScript, and how
 //! digest                                the hash of bytes, by the browser
 //! backend                               the GPU or the CPU
 //! fields tools options prompt decide embed    what a page asks for
@@ -20,6 +20,7 @@
 mod types;
 mod error;
 mod log;
+mod task;
 mod abort;
 mod timer;
 mod logprobs;

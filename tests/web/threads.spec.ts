@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { BitNetError, LoadOptions } from '../../pkg/index.js'
 import {
   continuation, expect, expectedIds, expectRandomModel, GOLDEN_MODEL, goldensInOrder, ISOLATED, load, loadFailure, open, MIB,
-  RANDOM_MODEL, test
+  RANDOM_MODEL, storedModels, test
 } from './harness'
 import type { Harness } from './harness'
 
@@ -95,13 +95,15 @@ test('without relaxed SIMD too; and as many threads as there are processors, if 
   await expectGoldens(3)
 })
 
-test('only the module in use is downloaded', async () => {
+test('only the module in use is downloaded, and the model is stored', async () => {
   const asked: string[] = []
   const note = (request: { url(): string }) => asked.push(new URL(request.url()).pathname)
   page.context().on('request', note)
   await load(page, { threads: 2 }, GOLDEN_MODEL)
   page.context().off('request', note)
   expect(asked.filter(path => path.endsWith('.wasm'))).toEqual([`${ISOLATED}/pkg/cpu/tritloom-relaxed-threads.wasm`])
+  // Waiting for a transaction must not end it, as it would where threads wake what waits.
+  await expect.poll(() => storedModels(page)).toEqual([expect.objectContaining({ complete: true })])
 })
 
 /** What keeps a load from its threads, by the patch of its worker. */
