@@ -30,7 +30,7 @@ export interface Said {
   why?: string
 }
 
-/** What a thread needs to start. */
+/** The first message to a thread: all that it needs to start. */
 export interface Start {
   script: string
   module: WebAssembly.Module

@@ -1,6 +1,6 @@
 // The script of the worker. It hands each message to the one that answers, which it imports.
 //
-// What a bundled script imports later may import from that script. In WebKit 2.50 a worker's first script then runs
+// A chunk that a bundled script imports later may import from that script. In WebKit 2.50 a worker's first script then runs
 // once more, and answers each message twice. So nothing imports from this one, and it shares nothing with others.
 import type { NOT_LOADED } from '../threads/spawn.js'
 import type { ToWorker } from './messages.js'

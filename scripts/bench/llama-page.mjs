@@ -1,4 +1,4 @@
-// What the comparison with llama.cpp runs in the page, which gets it as text: it can use nothing outside itself.
+// The functions that the comparison with llama.cpp runs in the page, which gets each as text: it can use nothing outside itself.
 
 /**
  * Loads the model with `engine` and times it as `rates` does. `tritloom` makes the prompts, `wllama` takes them as

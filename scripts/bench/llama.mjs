@@ -17,7 +17,7 @@ import { lineOf } from './rates.mjs'
 import { figure } from './table.mjs'
 
 /**
- * What npm has. `parts` are packages that `name` needs and npm would choose by itself, with those for every graphics
+ * The packages, which npm has. `parts` are packages that `name` needs and npm would choose by itself, with those for every graphics
  * card beside.
  * @type {Record<string, { name: string, version: string, parts?: string[] }>}
  */
@@ -84,7 +84,7 @@ const inBrowser = async (engine, { executable, flags, address, ...how }) => {
   }
 }
 
-/** What a program prints until it closes its output. It is ended then, or if it takes longer than an engine may. */
+/** The output of a program, until it closes that. The program is ended then, or if it takes longer than an engine may. */
 const outputWithin = async (command, args, how) => {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const stop = () => child.kill('SIGKILL')

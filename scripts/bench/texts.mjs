@@ -1,7 +1,7 @@
 // Prompts as texts, for engines that take nothing else.
 
 const WORDS = 'the little dog saw a red ball and ran to it with her friend because they wanted more'.split(' ')
-/** What a text may end with, so that it has the right number of tokens. */
+/** Ends of texts, so that a text has the right number of tokens. */
 const ENDS = [' a', 'x', '.', ' I', '!', 'q', ' 7', '?', 'z']
 
 /**

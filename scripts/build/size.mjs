@@ -17,7 +17,7 @@ export const ENTRY_BUDGET = 11_000
  * check all arguments at once, as browsers do, so that nothing of that can be imported later.
  */
 const ENTRY_BUDGETS = { './worker': 24_000, './built-in-ai': 14_000, './built-in-ai/polyfill': 14_000 }
-/** What an entry imports later in any case. */
+/** Scripts that an entry imports later in any case. */
 const FOLLOWED = { './worker': ['protocol/answer.js'] }
 
 const kilobytes = (bytes, digits = 0) => `${(bytes / 1000).toFixed(digits)} kB`

@@ -1,4 +1,4 @@
-// WebKitGTK for the tests: the engine of Safari, in the small browser that comes with it, on a screen that nobody sees.
+// WebKitGTK for the tests: the engine of Safari, in the small browser that comes with it, on a virtual screen.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'

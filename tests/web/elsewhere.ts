@@ -1,4 +1,4 @@
-// What is tested in each browser but Chromium, where the behaviour itself is tested: the parts that
+// Tests for each browser but Chromium, where the behaviour itself is tested: of the parts that
 // other workers, another storage and another page could break.
 import { expect } from '@playwright/test'
 import { SLOW, STORY, WHO } from './demos'

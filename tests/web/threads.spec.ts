@@ -106,7 +106,7 @@ test('only the module in use is downloaded, and the model is stored', async () =
   await expect.poll(() => storedModels(page)).toEqual([expect.objectContaining({ complete: true })])
 })
 
-/** What keeps a load from its threads, by the patch of its worker. */
+/** Obstacles that keep a load from its threads, by the patch of its worker. */
 const obstacles: Record<string, { patch: string, threads: number, note: RegExp }> = {
   'shared memory is refused': {
     patch: `WebAssembly.Memory = class { constructor() { throw new RangeError('no room') } }`,

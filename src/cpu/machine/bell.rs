@@ -67,7 +67,7 @@ mod of_page {
             unsafe { memory_atomic_notify(self.0.as_ptr().cast(), u32::MAX) };
         }
 
-        /// What `find` finds now, or after the next ring; `None` if there is nothing by then, or if that is long in
+        /// The result of `find` now, or after the next ring; `None` if there is none by then, or if the ring is long in
         /// coming.
         pub(in super::super) fn wait_for<T>(&self, find: impl Fn() -> Option<T>) -> Option<T> {
             let rung = self.0.load(Ordering::SeqCst);

@@ -178,7 +178,7 @@ impl Jobs {
     }
 }
 
-/// What a thread that serves finds.
+/// The find of a thread that serves.
 enum Next {
     /// An open job, by the state.
     Job(u64),
