@@ -16,7 +16,7 @@ const NAMES = ['name', 'storage', 'pooling', 'dimensions', 'instruction', 'passa
 /** Passages, or texts, that are embedded and stored together. They fill a few passes of a model. */
 const AT_ONCE = 256
 
-/** Passages whose own vectors are read at once by a search, and the most of one search for each result. */
+/** Passages whose own vectors a search reads at once, and the most that it reads, unless twice `k` is more. */
 const READ_AT_ONCE = 64
 const MAX_READ = 2048
 
