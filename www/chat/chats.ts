@@ -1,6 +1,8 @@
 // The conversations: which one is open, and what is done with it. This file knows nothing of the page.
 import type { Token } from 'tritloom'
-import { branchOff, newestEnd, pathTo, siblingsOf, titleOf, type AttachedFile, type Conversation, type Settings, type Turn, type Turns } from './conversation.ts'
+import {
+  branchOff, newestEnd, pathTo, siblingsOf, titleOf, type AttachedFile, type Conversation, type Settings, type Turn, type Turns
+} from './conversation.ts'
 import type { Exchanged } from './exchange.ts'
 import { newId } from './ids.ts'
 import type { Library } from './library.ts'

@@ -41,7 +41,9 @@ const NO_EXPORT = 'This file is no export of this page. Choose a .json or .md fi
 function fromJson(text: string, id: () => string): Exchanged[] {
   const read = parsed(text) as { format?: unknown, version?: unknown, conversations?: unknown } | null
   if (typeof read !== 'object' || read?.format !== FORMAT || !Array.isArray(read.conversations)) throw new Error(NO_EXPORT)
-  if (read.version !== VERSION) throw new Error(`This file has version ${read.version} of the format, and this page reads ${VERSION}. Open it with a newer page.`)
+  if (read.version !== VERSION) {
+    throw new Error(`This file has version ${read.version} of the format, and this page reads ${VERSION}. Open it with a newer page.`)
+  }
   return read.conversations.map((item: Exchanged) => renewed(item, id))
 }
 

@@ -8,7 +8,9 @@ const MAX_BYTES = 1_000_000
 /** Reads a file as text. Throws an error for people. */
 export async function readText(file: File): Promise<AttachedFile> {
   const { name, size } = file
-  if (size > MAX_BYTES) throw new Error(`${name} has ${formatBytes(size)}, and a model can read ${formatBytes(MAX_BYTES)} at most. Attach a part of it.`)
+  if (size > MAX_BYTES) {
+    throw new Error(`${name} has ${formatBytes(size)}, and a model can read ${formatBytes(MAX_BYTES)} at most. Attach a part of it.`)
+  }
   const text = decoded(await bytesOf(file))
   if (text === undefined) throw new Error(`${name} is no text file. Save its text as a .txt file and attach that.`)
   if (text.trim() === '') throw new Error(`${name} has no text. Choose another file.`)

@@ -47,10 +47,16 @@ function update() {
 }
 
 /** The fields whose values are kept for the next visit. */
-const fields = () => [...form.elements].filter(field => field instanceof HTMLInputElement || field instanceof HTMLSelectElement || field instanceof HTMLTextAreaElement)
+const fields = () =>
+  [...form.elements].filter(
+    field => field instanceof HTMLInputElement || field instanceof HTMLSelectElement || field instanceof HTMLTextAreaElement
+  )
+
+const valueOf = (field: ReturnType<typeof fields>[number]): string | boolean =>
+  field instanceof HTMLInputElement && field.type === 'checkbox' ? field.checked : field.value
 
 function store() {
-  keep('settings', Object.fromEntries(fields().map(field => [field.id, field instanceof HTMLInputElement && field.type === 'checkbox' ? field.checked : field.value])))
+  keep('settings', Object.fromEntries(fields().map(field => [field.id, valueOf(field)])))
 }
 
 function restore() {

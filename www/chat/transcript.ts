@@ -53,7 +53,8 @@ export function createTranscript(actions: Actions) {
   function rowOf({ turn, position }: Shown): Row {
     const known = rows.get(turn.id)
     const content = contentOf(turn, position.isLive)
-    const row = known?.view.turn === turn && known.content === content ? known : { view: createMessage(turn, position.isLive, showEnd), content, position: '' }
+    const isSame = known?.view.turn === turn && known.content === content
+    const row = isSame ? known : { view: createMessage(turn, position.isLive, showEnd), content, position: '' }
     const now = JSON.stringify(position)
     // A text that is being edited stays on the page.
     if (row.position !== now && !row.view.element.querySelector('.editing')) {
