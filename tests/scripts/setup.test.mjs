@@ -154,7 +154,7 @@ test("without the sources of Rust's library it says what the package lacks, and 
   const { status, stdout, calls } = setUpWith(PRESENT)
   assert.equal(status, 0)
   assert.ok(calls.includes('rustup component add rust-src'))
-  assert.match(stdout, /Rust's sources: run `rustup component add rust-src`\.\nUntil then the package has no modules with threads\./)
+  assert.match(stdout, /Rust's sources: run `rustup component add rust-src`, and .*\.\nUntil then the package has no modules with threads\./)
 })
 
 test('where neither way works, it prints the reason and the command', () => {

