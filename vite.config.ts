@@ -7,9 +7,6 @@ import { documentation } from './www/build/documentation.ts'
 import { offlineFiles } from './www/build/offline-files.ts'
 import { sharedParts } from './www/build/parts.ts'
 
-/** Isolates the demos from other origins, so that the CPU has threads. */
-const headers = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' }
-
 const here = import.meta.dirname
 const www = resolve(here, 'www')
 
@@ -40,8 +37,7 @@ export default defineConfig({
   ],
   worker: { format: 'es' },
   // The development server serves nothing outside its root, www/, unless it is allowed to.
-  server: { headers, fs: { allow: [www, resolve(here, 'pkg')] } },
-  preview: { headers },
+  server: { fs: { allow: [www, resolve(here, 'pkg')] } },
   build: {
     outDir: resolve(here, 'dist'),
     emptyOutDir: true,

@@ -88,7 +88,7 @@ export interface LoadOptions {
    * The most threads of the CPU that compute, from 1 to 1024. In a browser, more than one needs a page that is
    * isolated from other origins (`crossOriginIsolated`), and that `worker` is not `false`. Where they are missing there
    * are fewer, and `info.notes` says so; with `strict`, the load rejects with `missing-feature`. Texts do not depend on
-   * the number. Default: in such a page, and in Node, as many as the device has processors, up to 8; elsewhere one. A
+   * the number. Default: in such a page as many as the device has processors, up to 8; elsewhere one. A
    * GPU needs none.
    */
   threads?: number

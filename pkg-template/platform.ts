@@ -24,8 +24,8 @@ export interface Stored {
 export interface Platform {
   /** Makes a thread of the package's script at `url`. */
   thread?: (url: URL) => Worker
-  /** How many threads should compute together at most. */
-  processors?: number
+  /** The reason why only one thread computes, for people. */
+  oneThread?: string
   /** The bytes of a file of the package, by its name. */
   asset?: (name: string) => Promise<Uint8Array<ArrayBuffer>>
   /** The address of a source, which may be a path. Throws if it is neither. */

@@ -25,6 +25,9 @@ const options = () => {
   }
 }
 
+/** They isolate the demos from other origins, so that the CPU has threads. */
+const headers = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' }
+
 await main(async () => {
   const { port, host } = options()
   await setUp()
@@ -33,7 +36,7 @@ await main(async () => {
 
   // Imported here because the setup installs Vite.
   const { preview } = await import('vite')
-  const server = await preview({ preview: { port, host, open: false } })
+  const server = await preview({ preview: { port, host, open: false, headers } })
   heading('\nThe demos are at')
   server.printUrls()
   const [address] = [...server.resolvedUrls.local, ...server.resolvedUrls.network]

@@ -52,10 +52,11 @@ const FIRST = 128
 
 /** The number of threads that compute if a load does not say it. */
 export const defaultThreads = (): number =>
-  Math.max(1, Math.min(platform.processors ?? globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
+  Math.max(1, Math.min(globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
 
 /** The reason why threads cannot compute together here, for people; `undefined` if they may. */
 export function obstacle(): string | undefined {
+  if (platform.oneThread) return platform.oneThread
   if (globalThis.crossOriginIsolated === false || typeof SharedArrayBuffer === 'undefined') {
     return 'the page is not isolated from other origins by COOP and COEP'
   }

@@ -22,8 +22,7 @@ export const [DAWN, END] = ['tritloom: Dawn', 'tritloom: end']
 export const dawn = { begins: () => {} }
 
 const { versions } = process
-/** Deno and Bun have the versions of Node too. */
-export const isNode = !('bun' in versions) && !('deno' in versions)
+const isNode = !('bun' in versions) && !('deno' in versions)
 
 /** Begins no more work of Dawn. Resolves when it does none. */
 export async function finished(): Promise<void> {

@@ -1,12 +1,11 @@
 // Files, threads and storage of Node, which Deno and Bun have too.
 import { readFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { platform } from '../platform.js'
 import { FileBlob } from './file-blob.js'
 import { disk } from './folder.js'
-import { gpu, isNode } from './gpu.js'
+import { gpu } from './gpu.js'
 import { thread } from './thread.js'
 
 /** The package's folder. Bundlers would take `new URL('..', import.meta.url)` for a file of its own. */
@@ -17,8 +16,8 @@ const ADDRESS = /^[a-z][a-z\d+.-]+:/i
 
 Object.assign(platform, {
   thread,
-  // In Deno and Bun, threads that share memory were not tested.
-  processors: isNode ? availableParallelism() : 1,
+  // Beside other work on the same processors, a model on two threads of Node took seconds for a token.
+  oneThread: 'only browsers have several threads',
   asset: (name: string) => readFile(join(PACKAGE, name)),
   address: (source: string) =>
     source === '' || ADDRESS.test(source) ? new URL(source) : pathToFileURL(resolve(source)),
