@@ -19,7 +19,7 @@ test('every golden text of a small model, token by token', () => using(GOLDEN, {
 
 test('one thread computes, and a note says so if more were asked for', () => using(GOLDEN, { threads: 2 }, async model => {
   assert.equal(model.info.threads, 1)
-  assert.deepEqual(model.info.notes, ['one thread computes: only browsers have several threads'])
+  assert.equal(model.info.notes.at(-1), 'one thread computes: only browsers have several threads')
 }))
 
 test('the bundled model answers, token by token', () => using(BUNDLED, {}, async model => {
