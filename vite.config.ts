@@ -2,7 +2,11 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defineConfig } from 'vite'
+import { documents as documentPaths } from './scripts/docs/documents.mjs'
+import { readText } from './scripts/paths.mjs'
 import { bundledModel } from './www/build/bundled-model.ts'
+import { documents } from './www/build/documents.ts'
+import { evidence } from './www/build/evidence.ts'
 import { offlineFiles } from './www/build/offline-files.ts'
 import { sharedParts } from './www/build/parts.ts'
 
@@ -31,6 +35,8 @@ export default defineConfig({
   plugins: [
     bundledModel(resolve(here, 'models/tiny-stories.gguf')),
     sharedParts(resolve(www, 'shared')),
+    documents(documentPaths().map(path => ({ path, text: readText(path) })), process.env.WITH_DOCS === 'yes'),
+    evidence(here),
     offlineFiles()
   ],
   worker: { format: 'es' },

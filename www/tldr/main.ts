@@ -2,6 +2,7 @@
 import type { Progress } from 'tritloom'
 import 'tritloom/widget'
 import { byId } from '../shared/dom.ts'
+import { keepPages } from '../shared/offline.ts'
 
 const state = byId('offline-state', HTMLElement)
 const kept = { model: false, pages: false }
@@ -13,38 +14,12 @@ document.addEventListener('tldr-progress', event => {
   show()
 })
 
-// The development server has no built site to store.
-if (import.meta.env.PROD && 'serviceWorker' in navigator) await keepPages()
-
-async function keepPages() {
-  try {
-    // It has to be at the site's root, because it answers for files of other folders too: for the
-    // package's worker and its wasm.
-    await navigator.serviceWorker.register(trusted('../sw.js'))
-    await navigator.serviceWorker.ready
-    kept.pages = true
-    show()
-  } catch (error) {
-    const why = error instanceof Error ? error.message : error
-    state.textContent = `The pages could not be kept: ${why}`
-  }
-}
-
-/**
- * An address of ours, for hosts that require Trusted Types. The standard types do not know these
- * yet.
- */
-function trusted(url: string): string {
-  const { trustedTypes } = window as unknown as { trustedTypes?: TrustedTypes }
-  return trustedTypes?.createPolicy('page', { createScriptURL: url => url }).createScriptURL(url) ?? url
-}
-
-interface TrustedTypes {
-  createPolicy(name: string, rules: Policy): Policy
-}
-
-interface Policy {
-  createScriptURL(url: string): string
+try {
+  kept.pages = await keepPages('../')
+  show()
+} catch (error) {
+  const why = error instanceof Error ? error.message : error
+  state.textContent = `The pages could not be kept: ${why}`
 }
 
 function show() {
