@@ -29,7 +29,7 @@ class Exceeded extends DOMException implements QuotaExceeded {
 export const QuotaExceededError: QuotaExceededClass =
   (globalThis as { QuotaExceededError?: QuotaExceededClass }).QuotaExceededError ?? Exceeded
 
-/** The exception of an input of so many tokens, where there is room for `quota`. */
+/** The exception for an input that has `requested` tokens, more than the `quota` that there is room for. */
 export const tooLong = (requested: number, quota: number): QuotaExceeded =>
   new QuotaExceededError(`the prompt takes ${requested} tokens, and there are ${quota}`, { requested, quota })
 

@@ -44,7 +44,7 @@ const PATIENCE = 10_000
 /** The most threads by default. More gain little, because they wait for the memory, and they are the visitor's. */
 const MAX_BY_DEFAULT = 8
 
-/** The largest sizes of the memory to ask for, in pages of 64 KiB. They take addresses, of which a phone may have fewer. */
+/** The largest sizes to ask for, in pages of 64 KiB. A phone may refuse the first ones, because a size reserves addresses. */
 const SIZES = [65536, 32768, 16384]
 
 /** Pages at the beginning, at least as many as the modules ask for. */

@@ -77,6 +77,6 @@ async function getHandle(hash: Hash, options: HandleOptions = {}): Promise<FileS
   return handle!
 }
 
-/** The text of what was thrown, for a note. */
+/** The text of an error, for a note. */
 export const reason = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}` : String(error)

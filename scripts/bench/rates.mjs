@@ -13,13 +13,13 @@
 
 /**
  * Times answers of `tokens` tokens after prompts of the lengths `decode`, and first tokens after prompts of the lengths
- * `prefill`, of which the rate is that of the prompt's tokens. The first of `runs` + 1 runs warms up. Each quantity may
+ * `prefill`. The rate of those counts the prompt's tokens. The first of `runs` + 1 runs warms up. Each quantity may
  * take `patience` seconds: where its runs take longer, there are fewer of them, and an answer is stopped. Once an engine
  * gives no token for as long again, nothing more is asked of it.
  *
  * @template Prompt
  * @param {(prompt: Prompt, tokens: number) => Answer} answer
- * @param {(length: number, run: number) => Prompt} prompt a prompt of so many tokens, another one in each run
+ * @param {(length: number, run: number) => Prompt} prompt a prompt of `length` tokens, another one in each run
  * @param {{ decode: number[], prefill: number[], tokens: number, runs: number, patience: number }} how
  * @returns {Promise<Rate[]>}
  */

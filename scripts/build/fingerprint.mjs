@@ -19,7 +19,7 @@ const INPUTS = [
   'CHANGELOG.md'
 ]
 
-/** A hash of every input's name and bytes, of the compiler, and of what is left out without the library's sources. */
+/** A hash of every input's name and bytes, of the compiler, and of whether the modules with threads can be built. */
 export const fingerprint = () => {
   const hash = createHash('sha256')
   for (const path of INPUTS.flatMap(filesIn))

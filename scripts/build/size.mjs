@@ -8,7 +8,7 @@ import { Stop } from '../report.mjs'
 export const BUDGET = 1_000_000
 /** Bytes of the module of grammars, which the first answer with a format waits for. */
 export const GRAMMAR_BUDGET = 600_000
-/** Bytes of each module for the CPU, of which only a page without a GPU downloads one. */
+/** Bytes of each module for the CPU. Only a page without a GPU downloads one of them. */
 export const CPU_BUDGET = 1_200_000
 /** Bytes of an entry's script with all that it imports, but not what it imports later. */
 export const ENTRY_BUDGET = 11_000

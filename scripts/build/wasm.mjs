@@ -58,7 +58,7 @@ export const buildCpuModule = ({ name, crate, threads, features, file }) => {
   return { [file.replace('.wasm', '.js')]: script, [file]: optimised(name, wasm, features) }
 }
 
-/** Compiles the crate with features, of which the first is its back end; where its script and its module lie. */
+/** Compiles the crate with features. The first one is its back end. Gives the paths of its script and its module. */
 const pack = (features, threads = false) => {
   const glue = join(STAGE, features.join('-'))
   mkdirSync(glue, { recursive: true })

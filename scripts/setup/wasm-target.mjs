@@ -91,7 +91,7 @@ export const wasmTarget = {
 Debian: it then installs ${DEBIAN.join(', ')} and builds the target from them.`
 }
 
-/** The sources of the standard library, of which the modules with threads need a build of their own. */
+/** The sources of the standard library. The modules with threads need a build of it of their own. */
 export const librarySources = {
   name: "Rust's sources",
   check: () => (threadsEnvironment() ? 'for modules with threads' : null),

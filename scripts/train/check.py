@@ -23,8 +23,8 @@ import lora
 from reference import Adapter, Reference
 from tokenizer import Encoder
 
-# Of the engine against PyTorch in float64: that of a model of few blocks, or so many times the distance of PyTorch's
-# own float32, which is 0.01 to 0.02 with ten blocks.
+# How far the engine may be from PyTorch in float64: INT8_TOLERANCE, or TIMES_FLOAT32 times the distance of PyTorch's own
+# float32. That distance is 0.01 to 0.02 with ten blocks.
 INT8_TOLERANCE = 0.04
 TIMES_FLOAT32 = 4
 # Of two float64 programs.

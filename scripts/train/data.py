@@ -15,9 +15,9 @@ from tokenizer import Encoder
 
 # Set in a token that is to be learned. So a vocabulary has at most 32768 tokens.
 LEARNED = 0x8000
-# A block is full once so many documents did not fit into any row.
+# A block is full once this number of documents did not fit into any row.
 MAX_MISSES = 32
-# The numbers of documents that a block may take. None needs so many.
+# The most documents that a block may take. No block needs as many.
 DOCUMENTS_OF_BLOCK = 100_000
 # Blocks from this number on are for measuring. Their documents of files are learned by no other block.
 HELD_OUT = 2**40

@@ -151,7 +151,7 @@ export class Chats {
       const parent = added.at(-1)?.id ?? turn.id
       added.push(this.#add({ id: newId(), conversation, parent, role: 'tool', content: results[n] ?? '', toolCallId, created: this.#now() }))
     }
-    // Otherwise a model that has to call would call without an end.
+    // Otherwise a model that has to call a tool would never stop calling.
     const { toolChoice, ...options } = settings.options
     const then = { ...settings, options: { ...options, ...(toolChoice && { toolChoice: 'auto' as const }) } }
     const answer = this.#newAnswer(turn.conversation, added.at(-1)?.id ?? turn.id, then)
