@@ -345,7 +345,8 @@ export class BitNet {
    * same model with the same pooling and dimensions.
    *
    * Rejects with `bad-option` for wrong texts and options, and without a pooling; `context-full` for a text that is
-   * too long; `device-lost`; and with the reason of `signal`.
+   * too long; `device-lost`; and with the reason of `signal`. The error of a text names it, as in `texts[300]`. It may
+   * come after others were computed: then their vectors are lost.
    */
   async embed(
     texts: readonly (string | Uint32Array)[], options: EmbedOptions = {}
