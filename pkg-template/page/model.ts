@@ -301,7 +301,9 @@ export class BitNet {
   }
 
   /**
-   * The number of tokens of a text, or of a conversation in the model's chat template with `tools`.
+   * The number of tokens of a text, or of a conversation in the model's chat template with `tools`. One that waits
+   * for an answer is counted with the answer's beginning, as the template writes it; one that ends with an answer
+   * as it is.
    * Rejects with `bad-option` for a wrong input and wrong tools.
    */
   async countTokens(input: string | readonly Message[], options: CountOptions = {}): Promise<number> {

@@ -366,6 +366,19 @@ fn the_tokens_of_a_prompt_with_tools_are_counted() {
         session.begun_prompt(&question(), "It", None).unwrap().len()
     );
     assert_error(count(Some("It"), Some(tools())), "bad-option", &["`tools`", "begun"]);
+    // Such a conversation ends with an answer, which may also be empty or call tools.
+    let answered = |content: &str, calls: Vec<ToolCall>| {
+        let answer = Message { calls, ..Message::new(Role::Assistant, content) };
+        let messages = [question(), vec![answer]].concat();
+        Prompt::Chat { messages, begun: None, thinking: None, tools: None }
+            .count(Ok(&template), &tokenizer)
+            .unwrap()
+    };
+    let call = ToolCall { id: "x".into(), name: "look".into(), arguments: "{}".into() };
+    // Nothing but the answer follows the text with which an answer begins.
+    let asked = count(None, None).unwrap();
+    assert_eq!([answered("", vec![]), answered("Yes", vec![])], [asked, asked + 3]);
+    assert!(answered("", vec![call]) > asked);
     assert_eq!(Prompt::Ids(vec![1, 2]).count(Err(no_template()), &tokenizer).unwrap(), 2);
     let chat =
         Prompt::Chat { messages: question(), begun: None, thinking: None, tools: Some(tools()) };
