@@ -36,18 +36,6 @@ fn the_reference_has_the_vectors_of_a_float64_program() {
     check_vectors(|| Setup::default().on_reference(), true);
 }
 
-/// Every width of a pass: rows, a short chunk, a long one.
-#[test]
-fn the_gpu_has_them_where_nothing_is_rounded() {
-    check_vectors(Setup::exact, true);
-    check_vectors(|| Setup::exact().like_a_card(), true);
-}
-
-#[test]
-fn the_gpu_is_near_them_with_int8() {
-    check_vectors(|| Setup::default().like_a_card(), false);
-}
-
 /// On the reference a pass changes no bit, whatever it holds.
 #[test]
 fn a_text_has_the_same_vector_alone_and_among_others() {

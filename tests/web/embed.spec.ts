@@ -1,40 +1,13 @@
 // Embeddings in a browser, on the GPU and on the CPU: vectors of another program. How they are computed is in
 // tests/session/embed.rs.
-import { readFileSync } from 'node:fs'
+import { expectVectors, MODELS } from './embeddings'
 import { expect, failure, load, test } from './harness'
-import type { InPage } from './harness'
-
-const folder = new URL('../data/embed/', import.meta.url)
-const { sequences, models } = JSON.parse(readFileSync(new URL('tokens.json', folder), 'utf8'))
-const WIDTH = 256
-
-/** Compares the vectors of a file, made with each pooling in one call, with another program's. */
-const compare = async (page: InPage, name: string) => {
-  for (const [file, { pooling, act }] of Object.entries<{ pooling: 'mean' | 'cls' | 'last', act: string }>(models[name].files)) {
-    // Files of I2_S are always computed with int8.
-    if ((act === 'int8') !== name.endsWith('i2_s')) continue
-    const bytes = readFileSync(new URL(file, folder))
-    const found = await page.evaluate(async ({ sequences, pooling }) => {
-      const vectors = await window.model.embed(sequences.map((ids: number[]) => Uint32Array.from(ids)), { pooling })
-      return vectors.map(vector => [...vector])
-    }, { sequences, pooling })
-    expect(found.length).toBe(sequences.length)
-    for (const [row, vector] of found.entries()) {
-      const cosine = vector.reduce((sum, value, n) => sum + value * bytes.readFloatLE(4 * (WIDTH * row + n)), 0)
-      expect(cosine, `${file}, ${row}`).toBeGreaterThan(0.999)
-      expect(Math.hypot(...vector)).toBeCloseTo(1, 5)
-    }
-  }
-}
 
 for (const backend of ['webgpu', 'cpu'] as const) {
   test.describe(`on the ${backend}`, () => {
     test.use({ backend })
     test('every file has its vectors', async ({ shared: page }) => {
-      for (const name of Object.keys(models)) {
-        await load(page, { cache: 'off' }, `/tests/data/embed/${name}.gguf`)
-        await compare(page, name)
-      }
+      for (const name of MODELS) await expectVectors(page, name)
     })
   })
 }
