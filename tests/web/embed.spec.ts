@@ -27,5 +27,9 @@ test('an abort ends a call within a hundred thousand texts, and the model goes o
     return { why, done, next: (await model.embed(['a'])).length }
   })
   expect([why, done < 100_000, next]).toEqual(['enough', true, 1])
-  expect(await failure(page, `await window.model.generate('a', { raw: true }).text()`)).toMatchObject({ code: 'embedding-model' })
+  // Those that ask for its template say so too.
+  for (const call of [
+    `generate('a', { raw: true }).text()`, `generate('a', { tools: [{ name: 'f' }] }).text()`, `createChat({ overflow: 'slide' }).send('a').text()`,
+    `countTokens([{ role: 'user', content: 'a' }])`, `summarize('a')`
+  ]) expect(await failure(page, `await window.model.${call}`), call).toMatchObject({ code: 'embedding-model' })
 })
