@@ -68,7 +68,7 @@ impl Bpe {
         let of_text = if self.nfc { 4 } else { 1 };
         // A character of the alphabet is a byte.
         let longest = self.ids.keys().map(|text| text.chars().count()).max()?;
-        let keeps_all = self.lacks.iter().all(|byte| matches!(byte, 0xc0 | 0xc1 | 0xf5..));
+        let keeps_all = self.lacks.iter().all(|&byte| matches!(byte, 0xc0 | 0xc1 | 0xf5..));
         keeps_all.then_some(of_text * longest)
     }
 
