@@ -33,3 +33,30 @@ test('an abort ends a call within a hundred thousand texts, and the model goes o
     `countTokens([{ role: 'user', content: 'a' }])`, `summarize('a')`
   ]) expect(await failure(page, `await window.model.${call}`), call).toMatchObject({ code: 'embedding-model' })
 })
+
+test('dispose() ends an embedding in the page\'s own thread', async ({ harness }) => {
+  const found = await harness.evaluate(async url => {
+    const submitted = new Map<GPUQueue, number>()
+    const { submit } = GPUQueue.prototype
+    GPUQueue.prototype.submit = function (buffers) {
+      submitted.set(this, (submitted.get(this) ?? 0) + 1)
+      return submit.call(this, buffers)
+    }
+    const options = { worker: false, cache: 'off' } as const
+    const model = await window.load(url, options)
+    const texts = Array.from({ length: 100 }, () => Uint32Array.from({ length: 64 }, (_, n) => n + 1))
+    let begin!: () => void
+    const begun = new Promise<void>(resolve => { begin = resolve })
+    const code = model.embed(texts, { onProgress: begin }).then(() => 'none', (error: { code: string }) => error.code)
+    await begun
+    const [[queue] = []] = submitted
+    await model.dispose()
+    const said = await code
+    const before = submitted.get(queue!)
+    // Another model waits for its passes one after the other. Those of the first would come in between.
+    const other = await window.load(url, options)
+    await other.embed(texts.slice(0, 8))
+    return { said, hasBegun: before! > 0, more: submitted.get(queue!)! - before! }
+  }, '/tests/data/embed/qwen3-embd-q2_0.gguf')
+  expect(found).toEqual({ said: 'disposed', hasBegun: true, more: 0 })
+})
