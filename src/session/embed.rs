@@ -210,18 +210,10 @@ impl Session {
         let mut vectors = vec![Vec::new(); texts.len()];
         let Some(longest) = texts.iter().map(Vec::len).max() else { return Ok(vectors) };
         let all: usize = texts.iter().map(Vec::len).sum();
-        // Short texts share a pass that may be longer than a context, if the KV cache can have it too.
-        let room = all.min(self.traits.pass).min(self.positions_of(MAX_KEPT)).max(longest);
-        let wanted = |room| Wanted { least: room, most: room };
-        let placed = match self.place_beside(&[], wanted(room), MAX_KEPT).await? {
-            Some(placed) => placed,
-            None => {
-                let least = wanted(room.min(self.traits.n_ctx));
-                self.place(&[], least, MAX_KEPT).await?.ok_or_else(given_up)?
-            }
-        };
-        let sequence = self.caches.running(placed)?;
-        let (begin, room) = (sequence.first(), sequence.room());
+        // An engine's passes are no longer than the context.
+        let room = all.min(self.traits.pass).min(self.traits.n_ctx).max(longest);
+        let placed = self.place(&[], Wanted { least: room, most: room }, MAX_KEPT).await?;
+        let begin = self.caches.running(placed.ok_or_else(given_up)?)?.first();
 
         let mut packing = Packing::new(texts.iter().map(Vec::len), room);
         let mut in_flight = VecDeque::new();

@@ -213,21 +213,6 @@ fn values_that_are_not_finite_are_no_vector() {
     assert!(error.to_string().contains("texts[0]"), "{error}");
 }
 
-/// Several short texts need no long context.
-#[test]
-fn texts_of_a_pass_may_be_more_than_a_context() {
-    let passes = |context| {
-        let setup = Setup { pass: Some(64), chunk: Some(64), ..Setup::default().on_reference() };
-        let mut session = load(&setup.context(context), BITNET);
-        let mut passes = 0;
-        let some = ids(&vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 16]);
-        let found = block_on(session.embed(&some, &options(), &mut |_| passes += 1)).unwrap();
-        (passes, found.vectors)
-    };
-    assert_eq!(passes(16), passes(64));
-    assert_eq!(passes(16).0, 2);
-}
-
 /// It has no template, whatever its file says, and no call asks for one before it says that the model embeds.
 #[test]
 fn an_embedding_model_needs_no_template() {
