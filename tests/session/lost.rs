@@ -282,7 +282,7 @@ fn load(losing: Losing) -> Session {
 /// A loss at any point of an embedding is its error, and the session after it has the vectors.
 #[test]
 fn an_embedding_tells_of_the_loss() {
-    let texts: Vec<EmbedText> = (0..20).map(|n| EmbedText::Ids(noise(9 + n))).collect();
+    let texts: Vec<EmbedText> = (9..14).map(|n| EmbedText::Ids(noise(n))).collect();
     let options = EmbedOptions { pooling: Some(Pooling::Mean), ..EmbedOptions::default() };
     let embed = |session: &mut Session| {
         block_on(session.embed(&texts, &options, &mut |_| {})).map(|found| found.vectors)
@@ -303,7 +303,7 @@ fn an_embedding_tells_of_the_loss() {
         next.recall(&session.into_memory()).unwrap();
         assert_eq!(embed(&mut next).unwrap(), expected, "after {operations} operations");
     }
-    assert!(failed > 3, "{failed}");
+    assert!(failed > 10, "{failed}");
 }
 
 /// The calls that run when the device is lost, or begin then, fail with `device-lost`. Those that wait are
