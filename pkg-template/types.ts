@@ -479,6 +479,11 @@ export interface EmbedOptions extends AbortOptions {
   dimensions?: number
   /** Whether to cut a text that does not fit into the context, instead of rejecting. Default `false`. */
   truncate?: boolean
+  /**
+   * The number of the first text in messages of errors, as in `texts[300]`, for a page that gives its texts in several
+   * calls. Default 0.
+   */
+  first?: number
   /** Gets the progress. If it throws, that is reported as an uncaught error and does not stop the call. */
   onProgress?: (progress: EmbedProgress) => void
 }

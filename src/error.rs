@@ -144,6 +144,19 @@ pub enum Error {
         /// Tokens the context holds.
         context: usize,
     },
+    /// A text to embed has more tokens than the context holds.
+    #[error(
+        "texts[{text}] has at least {tokens} tokens, the context holds {context}; shorten it, load with a \
+         larger `context`, or cut it with `truncate`"
+    )]
+    TextTooLong {
+        /// The number of the text.
+        text: usize,
+        /// Tokens that it has at least.
+        tokens: usize,
+        /// Tokens the context holds.
+        context: usize,
+    },
     /// An option or an argument has a value that is not allowed.
     #[error("bad option `{name}`: {why}")]
     BadOption {
@@ -218,7 +231,7 @@ impl Error {
             Self::Storage(_) => "storage",
             Self::StorageFull(_) => "storage-full",
             Self::EmbeddingModel { .. } => "embedding-model",
-            Self::ContextFull { .. } => "context-full",
+            Self::ContextFull { .. } | Self::TextTooLong { .. } => "context-full",
             Self::BadOption { .. } => "bad-option",
             Self::Disposed => "disposed",
             Self::Internal(_) => "internal",

@@ -39,7 +39,8 @@ export async function availabilityOf(wanted: Wanted): Promise<Availability> {
       ? await browsers(wanted.name, wanted.ours, wanted.options)
       : undefined
     if (found) return found.availability
-    return isPossible(wanted, shared) ? await shared.availability() : 'unavailable'
+    const { model } = shared.settings
+    return isPossible(wanted, shared) && (!model || isFor(wanted, model)) ? await shared.availability() : 'unavailable'
   } catch (error) {
     throw translated(error)
   }
@@ -73,6 +74,7 @@ export async function created<T>(
     reporter.report(0)
     await task()
     const model = await shared.load(signal, reporter.report)
+    if (!isFor(wanted, model)) throw exception('NotSupportedError', 'the model embeds texts: it does not answer')
     reporter.report(1)
     await task()
     signal?.throwIfAborted()
@@ -90,6 +92,9 @@ function isPossible({ isSupported, languages }: Wanted, { settings }: SharedMode
   const known = settings.languages
   return isSupported && (!known || languages.every(tag => known.includes(primary(tag))))
 }
+
+/** A model embeds or answers. One that answers may also have a pooling. */
+const isFor = ({ embeds }: Wanted, { info }: BitNet): boolean => embeds === true || !info.embeds
 
 /** Resolves after the events that wait now. Browsers slow timers down in hidden pages, but not messages. */
 export const task = (): Promise<void> => new Promise(resolve => {

@@ -153,8 +153,9 @@ export const sharedModel = (embeds = false): SharedModel => embeds ? shared.embe
 
 function of({ embedder, ...settings }: Checked) {
   const answers = new SharedModel(settings)
-  const { url, model, load, ...others } = settings
-  return { answers, embeds: embedder ? new SharedModel({ ...others, ...embedder }) : answers }
+  if (!embedder) return { answers, embeds: answers }
+  const { url, model, load } = embedder
+  return { answers, embeds: new SharedModel({ ...settings, url, model, load }) }
 }
 
 /**

@@ -2,7 +2,7 @@
 // with a script of its own, which imports nothing, so that every bundler can copy both as they are.
 import { badOption } from '../check.js'
 import { onGpu, ready } from '../crate/wasm.js'
-import type { Crate } from '../crate/wasm.js'
+import type { Crate, Stored } from '../crate/wasm.js'
 import { BitNetError, fetched } from '../error.js'
 import { platform } from '../platform.js'
 import { Disk } from '../threads/disk.js'
@@ -33,7 +33,7 @@ export interface Lack {
 }
 
 /** The script of a module. `provide` gives it what it would import. */
-interface Glue extends Omit<Crate, 'init'> {
+interface Glue extends Omit<Crate, 'init' | 'stored'>, Stored {
   default(from: {
     module_or_path: URL | Promise<BufferSource> | WebAssembly.Module, memory?: WebAssembly.Memory
   }): Promise<unknown>
@@ -78,7 +78,7 @@ function crateAt(name: string, place: Place): Promise<Crate> {
       return glue.default({ module_or_path: module, memory: sharedMemory()! })
     }
     const { callBack, onPanic, WasmModel } = glue
-    return { init, callBack, onPanic, WasmModel }
+    return { init, callBack, onPanic, WasmModel, stored: glue }
   })
   crates.set(place, fetching)
   fetching.catch(() => crates.delete(place))

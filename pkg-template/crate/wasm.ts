@@ -10,7 +10,12 @@ export interface Crate {
   callBack: typeof callBack
   onPanic: typeof onPanic
   WasmModel: typeof WasmModel
+  /** The functions about stored models, if the script has come with all of its own. */
+  stored?: Stored
 }
+
+/** The functions about stored models. Every module has them. */
+export type Stored = Pick<typeof import('../tritloom.js'), 'cacheClear' | 'cacheDelete' | 'cacheList' | 'cacheVerify'>
 
 /** The module for the GPU. */
 export const onGpu: Crate = {

@@ -177,6 +177,9 @@ const lineOf = (text: string, { name, ends }: NonNullable<Token['call']>, within
   return `${begin}${text}${ends ? '}\n' : ''}`
 }
 
+/** Texts that are embedded before their vectors are printed. */
+const AT_ONCE = 256
+
 async function embed(given: Given, texts: string[]): Promise<void> {
   const options = embedOf(given)
   loadOf(given)
@@ -184,7 +187,10 @@ async function embed(given: Given, texts: string[]): Promise<void> {
   const all = texts.length > 0 ? texts : linesOf(stdin.isTTY ? '' : await textOf(stdin))
   if (all.length === 0) throw new Usage('the texts are missing: give them as arguments, or as lines on standard input')
   await withModel(given, async (model, signal) => {
-    for (const vector of await model.embed(all, { ...options, signal })) await print(`${JSON.stringify([...vector])}\n`)
+    for (let first = 0; first < all.length; first += AT_ONCE) {
+      const vectors = await model.embed(all.slice(first, first + AT_ONCE), { ...options, first, signal })
+      for (const vector of vectors) await print(`${JSON.stringify([...vector])}\n`)
+    }
   })
 }
 

@@ -19,6 +19,9 @@ export interface EmbeddingJob {
 
 const MAX_DIMENSIONS = 2 ** 32 - 1
 
+/** OpenAI's limit. Without one, a request of 8 MB may have so many empty texts that the answer does not fit into memory. */
+const MAX_INPUTS = 2048
+
 /** Parameters that change no vector. */
 const IGNORED = ['model', 'input', 'encoding_format', 'user']
 
@@ -59,6 +62,9 @@ function textsOf(input: unknown): (string | Uint32Array)[] {
   if (!Array.isArray(input)) throw wrongType('input', 'a string or an array', input)
   if (input.length === 0) throw new RequestError('Invalid \'input\': the array is empty.', 'invalid_value', 'input')
   if (input.every(id => typeof id === 'number')) return [idsOf(input, 'input')]
+  if (input.length > MAX_INPUTS) {
+    throw new RequestError(`Invalid 'input': the array has ${input.length} inputs, at most ${MAX_INPUTS} are allowed.`, 'invalid_value', 'input')
+  }
   return input.map((one, n) => typeof one === 'string' ? one : idsOf(one, `input[${n}]`))
 }
 

@@ -4,6 +4,7 @@ import { absolute } from '../address.js'
 import { signalOf } from '../check.js'
 import { BitNetError, fetched } from '../error.js'
 import { platform } from '../platform.js'
+import type { Stored } from '../crate/wasm.js'
 import type { AbortOptions, StoredModel, Verdict } from '../types.js'
 
 /**
@@ -47,14 +48,16 @@ export interface ModelCache {
 }
 
 /**
- * The compiled crate. Only the crate knows how models are stored. It is loaded when it is first
- * needed.
+ * The compiled crate. Only the crate knows how models are stored. It is loaded when it is first needed, in the module
+ * that a load takes: another one would be a megabyte more, and is missing without a network.
  */
-const crate = async () => {
-  const [glue, { ready }] = await fetched(() =>
-    Promise.all([import('../tritloom.js'), import('../crate/wasm.js')]))
-  await ready()
-  return glue
+const crate = async (): Promise<Stored> => {
+  const [glue, { onGpu, ready }, { chosen }] = await fetched(() =>
+    Promise.all([import('../tritloom.js'), import('../crate/wasm.js'), import('../cpu/choose.js')]))
+  // Where nothing can compute, models can still be listed and deleted.
+  const { crate } = await chosen({}).catch(() => ({ crate: onGpu }))
+  await ready(crate)
+  return crate.stored ?? glue
 }
 
 const hasStorage = (): boolean => platform.disk !== undefined || globalThis.indexedDB !== undefined

@@ -1,10 +1,13 @@
 // Embeds texts: some at a time, so that the memory of a call has a limit and other calls come in between.
-import { badOption, checkCallback, checkOptions, checkSignal, report } from '../check.js'
+import { badOption, checkCallback, checkCount, checkOptions, checkSignal, report } from '../check.js'
 import type { Methods, Streaming } from '../protocol/messages.js'
 import type { EmbedOptions, EmbedProgress } from '../types.js'
 
-/** Texts of one call to the worker. They fill a few passes even if each is one sentence. */
+/** Texts of one call to the worker, at most. They fill a few passes even if each is one sentence. */
 const AT_ONCE = 256
+
+/** Characters of one call, or one text. To encode them takes a fraction of a second, in which nothing else runs. */
+const CHARACTERS_AT_ONCE = 2 ** 18
 
 type Call = (
   args: Methods['embed']['args'], streaming: Streaming<'embed'>
@@ -15,21 +18,25 @@ export async function embed(
   call: Call, texts: readonly (string | Uint32Array)[], options: EmbedOptions
 ): Promise<Float32Array[]> {
   checkOptions(options)
-  const { signal, onProgress, ...rest } = options
+  const { signal, onProgress, first = 0, ...rest } = options
+  checkCount('first', first)
   checkSignal(signal)
   checkCallback('onProgress', onProgress)
   if (!Array.isArray(texts)) throw badOption('texts', 'must be an array')
-  // Later changes of the caller's array count no more.
-  const all = [...texts]
-  checkTexts(all)
+  const given = [...texts]
+  checkTexts(given, first)
+  // Later changes of the caller's arrays count no more. A part of a large array would be posted with all of it.
+  const all = given.map(text => typeof text === 'string' ? text : text.slice())
   const vectors: Float32Array[] = []
   const progress: EmbedProgress = { done: 0, total: all.length, tokens: 0, cut: 0 }
   const tell = (more: Partial<EmbedProgress>) => report(onProgress, Object.assign(progress, more) && { ...progress })
   do {
     const before = vectors.length
-    const some = all.slice(before, before + AT_ONCE)
-    const onItem = (done: number) => { if (done < some.length) tell({ done: before + done }) }
-    const { values, tokens, cut } = await call([some, rest], signal ? { onItem, signal } : { onItem })
+    const some = all.slice(before, endOfCall(all, before))
+    // An item that is on its way when the signal aborts comes after the promise has rejected.
+    const onItem = (done: number) => { if (done < some.length && !signal?.aborted) tell({ done: before + done }) }
+    const numbered = { ...rest, ...(first + before > 0 && { first: first + before }) }
+    const { values, tokens, cut } = await call([some, numbered], signal ? { onItem, signal } : { onItem })
     const width = values.length / some.length
     // Each is an array of its own: one that is kept keeps no others.
     for (const n of some.keys()) vectors.push(values.slice(n * width, (n + 1) * width))
@@ -38,11 +45,21 @@ export async function embed(
   return vectors
 }
 
-/** A wrong text among many is found before the first is computed. */
-function checkTexts(texts: readonly unknown[]): void {
+/** Where the call ends that begins with text number `begin`. */
+function endOfCall(texts: readonly (string | Uint32Array)[], begin: number): number {
+  let end = begin
+  for (let characters = 0; end < texts.length && end - begin < AT_ONCE; end++) {
+    characters += texts[end]!.length
+    if (characters > CHARACTERS_AT_ONCE && end > begin) break
+  }
+  return end
+}
+
+/** What can be told of a wrong text without the model is found before the first is computed. */
+function checkTexts(texts: readonly unknown[], first: number): void {
   texts.forEach((text, n) => {
-    if (typeof text !== 'string' && !(text instanceof Uint32Array)) {
-      throw badOption(`texts[${n}]`, 'must be a string or a Uint32Array of ids')
-    }
+    const isIds = text instanceof Uint32Array
+    if (typeof text !== 'string' && !isIds) throw badOption(`texts[${first + n}]`, 'must be a string or a Uint32Array of ids')
+    if (isIds && text.length === 0) throw badOption(`texts[${first + n}]`, 'there are no tokens')
   })
 }

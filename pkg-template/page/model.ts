@@ -301,7 +301,9 @@ export class BitNet {
   }
 
   /**
-   * The number of tokens of a text, or of a conversation in the model's chat template with `tools`.
+   * The number of tokens of a text, or of a conversation in the model's chat template with `tools`. One that waits
+   * for an answer is counted with the answer's beginning, as the template writes it; one that ends with an answer
+   * as it is.
    * Rejects with `bad-option` for a wrong input and wrong tools.
    */
   async countTokens(input: string | readonly Message[], options: CountOptions = {}): Promise<number> {
@@ -345,7 +347,8 @@ export class BitNet {
    * same model with the same pooling and dimensions.
    *
    * Rejects with `bad-option` for wrong texts and options, and without a pooling; `context-full` for a text that is
-   * too long; `device-lost`; and with the reason of `signal`.
+   * too long; `device-lost`; and with the reason of `signal`. The error of a text names it, as in `texts[300]`. It may
+   * come after others were computed: then their vectors are lost.
    */
   async embed(
     texts: readonly (string | Uint32Array)[], options: EmbedOptions = {}

@@ -91,8 +91,9 @@ const yieldTo = <M extends Method>({ id, method }: Call<M>) => (item: Methods[M]
 /** Posts the result of a call. Large arrays are moved to the page instead of being copied. */
 function finish<M extends Method>({ id, method }: Call<M>, result: Methods[M]['result']): void {
   const message: Result<M> = { kind: 'result', id, method, result }
-  const isArray = result instanceof Float32Array || result instanceof Uint32Array
-  scope.postMessage(message, isArray ? [result.buffer] : [])
+  const values: unknown = typeof result === 'object' && 'values' in result ? result.values : result
+  const isArray = values instanceof Float32Array || values instanceof Uint32Array
+  scope.postMessage(message, isArray ? [values.buffer] : [])
 }
 
 function disposeCurrent(): void {

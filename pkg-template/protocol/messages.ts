@@ -12,7 +12,7 @@ import type {
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 15
+export const VERSION = 16
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage'

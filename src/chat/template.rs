@@ -204,6 +204,21 @@ impl Template {
         }
     }
 
+    /// A conversation that ends with an answer, as the template writes it. Nothing is to be answered.
+    ///
+    /// Errors: those of [`Template::prompt`], but the last message may have no text.
+    pub fn answered(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        tools: Option<&Tools>,
+    ) -> Result<Prompt> {
+        tools::check(messages)?;
+        self.check_special(tokenizer)?;
+        let inputs = Inputs { add_generation_prompt: false, ..self.inputs(messages, tools, None) };
+        Ok(Prompt { marked: self.render(&inputs)?, begins: None })
+    }
+
     /// The prompt for the rest of an answer that begins with the text `begun`. There is no
     /// reasoning before it: the template leaves it out if it can, else it ends at once.
     ///
@@ -285,18 +300,7 @@ impl Template {
             }
             Some(_) => tools::check(messages)?,
         }
-        if let Some(frame) = self.frame {
-            let lacks = |what: &str| {
-                let why = format!("no {what} token, so no chat; prompt it with raw text");
-                Err(Error::UnsupportedModel(why))
-            };
-            if frame.needs_bos && tokenizer.bos().is_none() {
-                return lacks("beginning-of-text");
-            }
-            if let Some(text) = frame.needs.iter().find(|text| tokenizer.special(text).is_none()) {
-                return lacks(&format!("`{text}`"));
-            }
-        }
+        self.check_special(tokenizer)?;
         let marked = mark(&self.source, inputs, budget)?;
         let text = marked.text().trim_end();
         let ends_with = |marker: &str| {
@@ -311,6 +315,22 @@ impl Template {
             () => None,
         };
         Ok(Prompt { marked, begins })
+    }
+
+    /// Refuses a vocabulary that lacks a special token of the built-in template.
+    fn check_special(&self, tokenizer: &Tokenizer) -> Result<()> {
+        let Some(frame) = self.frame else { return Ok(()) };
+        let lacks = |what: &str| {
+            let why = format!("no {what} token, so no chat; prompt it with raw text");
+            Err(Error::UnsupportedModel(why))
+        };
+        if frame.needs_bos && tokenizer.bos().is_none() {
+            return lacks("beginning-of-text");
+        }
+        match frame.needs.iter().find(|text| tokenizer.special(text).is_none()) {
+            Some(text) => lacks(&format!("`{text}`")),
+            None => Ok(()),
+        }
     }
 
     /// The tokens of a conversation, ready for the answer.

@@ -1,6 +1,7 @@
 //! Results that are copied back from the GPU.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::PoisonError;
 
 use bytemuck::Pod;
@@ -63,8 +64,9 @@ impl Gpu {
         let mut encoder = self.device.create_command_encoder(&Default::default());
         self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
         let row = (row * size_of::<T>()) as u64;
-        let first = |&n: &usize| result.offset + n as u64 * row;
-        self.submit_and_read_each(encoder, &result.raw, rows.iter().map(first), row)
+        let bytes =
+            |run: Range<usize>| (result.offset + run.start as u64 * row, run.len() as u64 * row);
+        self.submit_and_read_each(encoder, &result.raw, runs(rows).map(bytes))
     }
 
     /// Like [`Gpu::run_and_read`], but submits the first dispatches at once, so that the GPU works
@@ -116,23 +118,22 @@ impl Gpu {
         (result, at): (&wgpu::Buffer, u64),
         size: u64,
     ) -> Readback<T> {
-        self.submit_and_read_each(encoder, result, [at].into_iter(), size)
+        self.submit_and_read_each(encoder, result, [(at, size)].into_iter())
     }
 
-    /// Submits `encoder`'s work and copies of `size` bytes of `result`, from each byte of `at` on.
+    /// Submits `encoder`'s work and copies of `result`: each the first byte and the number of bytes.
     fn submit_and_read_each<T: Pod>(
         &self,
         mut encoder: wgpu::CommandEncoder,
         result: &wgpu::Buffer,
-        at: impl ExactSizeIterator<Item = u64>,
-        size: u64,
+        copies: impl Iterator<Item = (u64, u64)> + Clone,
     ) -> Readback<T> {
-        let all = at.len() as u64 * size;
-        let staging = self.staging(all);
-        for (n, at) in (0..).zip(at) {
-            encoder.copy_buffer_to_buffer(result, at, &staging, n * size, size);
+        let size = copies.clone().map(|copy| copy.1).sum();
+        let (staging, mut end) = (self.staging(size), 0);
+        for (at, size) in copies {
+            encoder.copy_buffer_to_buffer(result, at, &staging, end, size);
+            end += size;
         }
-        let size = all;
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();
@@ -203,6 +204,11 @@ impl Gpu {
     }
 }
 
+/// Neighbours in `rows` as one range: in a browser each copy is a call, and a pass has a thousand rows.
+fn runs(rows: &[usize]) -> impl Iterator<Item = Range<usize>> + Clone {
+    rows.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[0] + run.len())
+}
+
 impl<T: Pod> Readback<T> {
     /// Waits for the values. A native wait blocks the thread, after its other tasks have run once.
     pub async fn take(self) -> Result<Vec<T>> {
@@ -232,5 +238,19 @@ impl<T: Pod> Readback<T> {
             idle.push(self.staging);
         }
         Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs;
+
+    #[test]
+    fn rows_that_follow_each_other_are_one_copy() {
+        let found = |rows: &[usize]| runs(rows).collect::<Vec<_>>();
+        assert_eq!(found(&[2, 3, 4, 9, 8, 9, 0]), [2..5, 9..10, 8..10, 0..1]);
+        assert_eq!(found(&[5]), [5..6]);
+        assert_eq!(found(&[1, 1]), [1..2, 1..2]);
+        assert!(found(&[]).is_empty());
     }
 }

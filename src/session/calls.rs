@@ -14,7 +14,7 @@ use web_time::Instant;
 use super::generate::GenerateOptions;
 use super::output::Token;
 use super::stats::{FinishReason, Stats};
-use crate::chat::{Message, Template, Tools, no_template};
+use crate::chat::{Message, Role, Template, Tools};
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
@@ -48,18 +48,20 @@ impl Prompt {
     }
 
     /// How many tokens it has. In a session, a conversation may have others, because answers keep
-    /// theirs.
+    /// theirs. One that ends with an answer is counted as it is, although it prompts for nothing.
     ///
     /// Errors: those of the templates' prompts, and `bad-option` (`tools`) for tools with an answer
     /// that is begun.
-    pub fn count(&self, template: Option<&Template>, tokenizer: &Tokenizer) -> Result<usize> {
+    pub fn count(&self, template: Result<&Template>, tokenizer: &Tokenizer) -> Result<usize> {
         self.check()?;
         let (messages, begun, thinking, tools) = match self {
             Self::Ids(ids) => return Ok(ids.len()),
             Self::Chat { messages, begun, thinking, tools } => (messages, begun, *thinking, tools),
         };
-        let template = template.ok_or_else(no_template)?;
+        let template = template?;
+        let is_answered = messages.last().is_some_and(|last| last.role == Role::Assistant);
         let prompt = match begun {
+            None if is_answered => template.answered(tokenizer, messages, tools.as_deref())?,
             None => template.prompt_with(tokenizer, messages, tools.as_deref(), thinking)?,
             Some(begun) => template.prompt_begun(tokenizer, messages, begun, thinking)?,
         };

@@ -98,6 +98,21 @@ impl Chunks {
         self.free = Some(now);
     }
 
+    /// Like [`Chunks::done`], for a pass that had room for `most` tokens. One of few tokens takes longer for
+    /// each, so it counts only if it shows that the card is faster than was thought.
+    pub(super) fn pass_done(
+        &mut self,
+        (tokens, most): (usize, usize),
+        submitted: Instant,
+        now: Instant,
+    ) {
+        let known = self.each;
+        self.done(tokens, submitted, now);
+        if 2 * tokens < most {
+            self.each = known.zip(self.each).map(|(known, each)| known.min(each));
+        }
+    }
+
     fn took(&mut self, tokens: usize, time: Duration) {
         self.each = Some(time.as_secs_f64() / tokens as f64);
     }
@@ -135,7 +150,9 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
+    use super::super::packing::Packing;
     use super::*;
+    use crate::compute::MAX_SPANS;
 
     /// The sizes of the chunks of a long prompt, on a card that takes `chunk` microseconds for each
     /// chunk and `token` microseconds for each token.
@@ -195,6 +212,48 @@ mod tests {
         assert_eq!(chunks.tokens(), 512);
         // The time in which there was no chunk does not count either.
         chunks.done(64, at(1000), at(1016));
+        assert_eq!(chunks.tokens(), 512);
+    }
+
+    #[test]
+    fn passes_of_short_texts_grow() {
+        // A card that computes 10 000 tokens a second.
+        let time = |tokens: usize| Duration::from_micros(100 * tokens as u64);
+        for len in [1, 12, 33, 40, 60, 64] {
+            let (mut chunks, mut now) = (Chunks::new(1024), Instant::now());
+            let mut packing = Packing::new(std::iter::repeat_n(len, 1024), 1024);
+            let mut passes = 0;
+            while let Some(pass) = packing.next(chunks.tokens()) {
+                let tokens = pass.iter().map(|placed| placed.len).sum();
+                chunks.pass_done((tokens, chunks.tokens()), now, now + time(tokens));
+                now += time(tokens);
+                passes += 1;
+            }
+            // The first one has at most 64 tokens.
+            let spans = MAX_SPANS.min(1024 / len);
+            assert!(passes <= 1 + 1024_usize.div_ceil(spans), "{len}: {passes}");
+        }
+    }
+
+    #[test]
+    fn a_pass_of_few_tokens_only_shows_that_a_card_is_fast() {
+        let mut chunks = Chunks::new(512);
+        let mut now = Instant::now();
+        let mut pass = |chunks: &mut Chunks, tokens, ms| {
+            let begun = now;
+            now += Duration::from_millis(ms);
+            chunks.pass_done((tokens, chunks.tokens()), begun, now);
+            chunks.tokens()
+        };
+        assert_eq!(pass(&mut chunks, 3, 3), 64);
+        assert_eq!(pass(&mut chunks, 40, 40), 128);
+        assert_eq!(pass(&mut chunks, 3, 9), 128);
+        assert_eq!(pass(&mut chunks, 60, 6), 512);
+        assert_eq!(pass(&mut chunks, 1, 100), 512);
+        // The time in which it ran is not that of the pass behind it.
+        let behind = Instant::now();
+        chunks.pass_done((1, 512), behind, behind + Duration::from_secs(2));
+        chunks.pass_done((512, 512), behind, behind + Duration::from_millis(2051));
         assert_eq!(chunks.tokens(), 512);
     }
 

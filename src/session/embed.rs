@@ -42,6 +42,8 @@ pub struct EmbedOptions {
     pub dimensions: Option<usize>,
     /// Whether a text that is too long is cut. Otherwise it is an error.
     pub truncate: bool,
+    /// The number of the first text in errors, for a caller that gives its texts in several calls.
+    pub first: usize,
 }
 
 /// The use of the vectors. Models were trained with another beginning for queries than for documents.
@@ -103,7 +105,8 @@ impl Session {
     ///
     /// Errors: `bad-option` if neither the options nor the model say how to pool, for ids outside of the
     /// vocabulary, for no ids, and for wrong dimensions; `context-full` for a text that is too long;
-    /// `device-lost`.
+    /// `internal` for a text whose values are not finite; `device-lost`. The error of a text names it,
+    /// `texts[7]`. All texts are checked before one is computed.
     pub async fn embed(
         &mut self,
         texts: &[EmbedText],
@@ -123,7 +126,7 @@ impl Session {
         }
         let (mut all, mut cut) = (Vec::with_capacity(texts.len()), Vec::new());
         for (n, text) in texts.iter().enumerate() {
-            let (ids, is_cut) = self.embedded_ids(text, options)?;
+            let (ids, is_cut) = self.embedded_ids(n, text, options)?;
             all.push(ids);
             cut.extend(is_cut.then_some(n));
             if n % ENCODED_AT_ONCE == ENCODED_AT_ONCE - 1 {
@@ -132,16 +135,23 @@ impl Session {
         }
         // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
-        let vectors = self.embed_all(&all, (pooling, dimensions), progress).await;
+        let vectors = self.embed_all(&all, (pooling, dimensions, options.first), progress).await;
         self.caches.release_all();
         let tokens = all.iter().map(Vec::len).sum();
         Ok(Embedded { vectors: vectors?, pooling, tokens, cut })
     }
 
-    /// The tokens of a text, and whether it was cut.
-    fn embedded_ids(&self, text: &EmbedText, options: &EmbedOptions) -> Result<(Vec<u32>, bool)> {
-        let bad = |why: String| Err(Error::BadOption { name: "texts".into(), why });
-        let tokenizer = &self.tokenizer;
+    /// The tokens of text number `n`, and whether it was cut.
+    fn embedded_ids(
+        &self,
+        n: usize,
+        text: &EmbedText,
+        options: &EmbedOptions,
+    ) -> Result<(Vec<u32>, bool)> {
+        let n = options.first.saturating_add(n);
+        let bad = |why: String| Err(Error::BadOption { name: format!("texts[{n}]"), why });
+        let (tokenizer, context) = (&self.tokenizer, self.traits.n_ctx);
+        let too_long = |tokens| Err(Error::TextTooLong { text: n, tokens, context });
         let eos = tokenizer.eos().filter(|_| tokenizer.add_eos());
         let mut ids = match text {
             EmbedText::Ids(_) if options.purpose != Purpose::None => {
@@ -160,6 +170,18 @@ impl Session {
                 let prefix =
                     options.purpose.prefix(self.engine.config().architecture.norms_inputs());
                 let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
+                let mut text = &text[..];
+                // The memory and the time of a text that cannot fit have a limit.
+                if let Some(bytes) = tokenizer.max_token_bytes()
+                    && text.len() > context.saturating_mul(bytes)
+                {
+                    if !options.truncate {
+                        return too_long(text.len().div_ceil(bytes));
+                    }
+                    // So far behind the context, another end changes no token within it.
+                    let end = context.saturating_mul(bytes).saturating_mul(2);
+                    text = &text[..text.floor_char_boundary(end)];
+                }
                 let ids = tokenizer.encode_text(&format!("{prefix}{text}"))?;
                 bos.into_iter().chain(ids).chain(eos).collect()
             }
@@ -167,28 +189,28 @@ impl Session {
         if ids.is_empty() {
             return bad("an empty text has no token in this model's vocabulary".into());
         }
-        let (prompt, context) = (ids.len(), self.traits.n_ctx);
-        if prompt <= context {
+        if ids.len() <= context {
             return Ok((ids, false));
         }
         if !options.truncate {
-            return Err(Error::ContextFull { prompt, context });
+            return too_long(ids.len());
         }
         ids.truncate(context - eos.iter().len());
         ids.extend(eos);
         Ok((ids, true))
     }
 
-    /// The vectors of texts of one token or more, each within the context.
+    /// The vectors of texts of one token or more, each within the context. Errors call the first one `number`.
     async fn embed_all(
         &mut self,
         texts: &[Vec<u32>],
-        (pooling, dimensions): (Pooling, usize),
+        (pooling, dimensions, number): (Pooling, usize, usize),
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![Vec::new(); texts.len()];
         let Some(longest) = texts.iter().map(Vec::len).max() else { return Ok(vectors) };
         let all: usize = texts.iter().map(Vec::len).sum();
+        // An engine's passes are no longer than the context.
         let room = all.min(self.traits.pass).min(self.traits.n_ctx).max(longest);
         let placed = self.place(&[], Wanted { least: room, most: room }, MAX_KEPT).await?;
         let begin = self.caches.running(placed.ok_or_else(given_up)?)?.first();
@@ -204,12 +226,11 @@ impl Session {
                 in_flight.push_back(self.submit_pass(texts, pass, (begin, most), pooling));
             }
             while in_flight.len() >= if ends { 1 } else { IN_FLIGHT }
-                && let Some(Passing { pass, values, full, submitted }) = in_flight.pop_front()
+                && let Some(Passing { pass, values, most, submitted }) = in_flight.pop_front()
             {
                 let mut values = values.take().await?.into_iter();
-                if let Some(tokens) = full {
-                    self.chunks.done(tokens, submitted, Instant::now());
-                }
+                let row = pass.iter().map(|placed| placed.len).sum();
+                self.chunks.pass_done((row, most), submitted, Instant::now());
                 for placed in &pass {
                     let &Placed { text, pos, len, .. } = placed;
                     let sum: &mut Vec<f64> =
@@ -219,7 +240,10 @@ impl Session {
                         sum.iter_mut().zip(hidden).for_each(|(sum, x)| *sum += f64::from(x));
                     }
                     if pos + len == texts[text].len() {
-                        vectors[text] = vector(&sum[..dimensions]);
+                        vectors[text] = vector(&sum[..dimensions]).ok_or_else(|| {
+                            let n = number.saturating_add(text);
+                            Error::Internal(format!("the values of texts[{n}] are not finite"))
+                        })?;
                         begun.remove(&text);
                         done += 1;
                     }
@@ -256,7 +280,7 @@ impl Session {
             }
             false => self.engine.tap(&spans, &chosen, Tap::Hidden),
         };
-        Passing { pass, values, full: (row == most).then_some(row), submitted }
+        Passing { pass, values, most, submitted }
     }
 }
 
@@ -264,8 +288,8 @@ impl Session {
 struct Passing {
     pass: Vec<Placed>,
     values: Pending<Vec<Vec<f32>>>,
-    /// Its tokens, if it has as many as a pass may have.
-    full: Option<usize>,
+    /// The tokens that it may have.
+    most: usize,
     submitted: Instant,
 }
 
@@ -281,9 +305,10 @@ fn pooled(placed: &Placed, ids: &[u32], pooling: Pooling) -> Range<usize> {
     start..end.max(start)
 }
 
-/// A sum of hidden states as a vector of length 1. It points where their mean does.
-fn vector(sum: &[f64]) -> Vec<f32> {
+/// A sum of hidden states as a vector of length 1. It points where their mean does. `None` if it is not
+/// finite: its vector would be none, and stay in an index for ever.
+fn vector(sum: &[f64]) -> Option<Vec<f32>> {
     let length = sum.iter().map(|x| x * x).sum::<f64>().sqrt();
     let per = if length > 0.0 { 1.0 / length } else { 0.0 };
-    sum.iter().map(|x| (x * per) as f32).collect()
+    length.is_finite().then(|| sum.iter().map(|x| (x * per) as f32).collect())
 }

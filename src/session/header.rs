@@ -37,7 +37,11 @@ impl Header {
         let table = weights(&config, &gguf)?;
         let rules = if options.strict { Rules::Strict } else { options.tokenizer };
         let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, rules)?;
-        let template = Template::new(&gguf.metadata, &tokenizer, &options.template)?;
+        // A model that embeds does not chat, and needs no template that works.
+        let template = match config.is_embedding() {
+            true => None,
+            false => Template::new(&gguf.metadata, &tokenizer, &options.template)?,
+        };
         if options.strict && options.template == TemplateChoice::Auto {
             refuse_builtin(template.as_ref())?;
         }

@@ -200,8 +200,9 @@ impl Session {
 
     /// The model's chat template.
     ///
-    /// Errors: `unsupported-model` if it has none.
+    /// Errors: `embedding-model` if it does not answer, `unsupported-model` if it has none.
     pub fn template(&self) -> Result<&Rc<Template>> {
+        self.check_answers()?;
         self.template.as_ref().ok_or_else(chat::no_template)
     }
 

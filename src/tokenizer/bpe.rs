@@ -62,6 +62,16 @@ impl Bpe {
         Ok(Self { nfc, splitters, alphabet, lacks, ids, ranks, ignore_merges })
     }
 
+    /// See [`Tokenizer::max_token_bytes`](super::Tokenizer::max_token_bytes).
+    pub(super) fn max_token_bytes(&self) -> Option<usize> {
+        // Normal form C may have a quarter of a text's bytes.
+        let of_text = if self.nfc { 4 } else { 1 };
+        // A character of the alphabet is a byte.
+        let longest = self.ids.keys().map(|text| text.chars().count()).max()?;
+        let keeps_all = self.lacks.iter().all(|&byte| matches!(byte, 0xc0 | 0xc1 | 0xf5..));
+        keeps_all.then_some(of_text * longest)
+    }
+
     /// Adds the tokens of `text` to `ids`.
     pub(super) fn encode(&self, text: &str, ids: &mut Vec<u32>) -> Result<()> {
         let text = if self.nfc { nfc(text) } else { Cow::Borrowed(text) };

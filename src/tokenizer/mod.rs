@@ -165,6 +165,14 @@ impl Tokenizer {
         })
     }
 
+    /// The most bytes of a text that become one token; `None` if a text may lose any number of them.
+    pub fn max_token_bytes(&self) -> Option<usize> {
+        match &self.encoder {
+            Encoder::Bpe(model) => model.max_token_bytes(),
+            Encoder::Sentencepiece(model) => Some(model.max_token_bytes()),
+        }
+    }
+
     /// The tokens of a text. User-defined tokens such as `<think>` are recognised, as in llama.cpp.
     /// Control tokens are not, and no beginning-of-text token is added. Qwen's texts are brought
     /// into normal form C. Bytes that the vocabulary lacks, such as control characters in Falcon's,

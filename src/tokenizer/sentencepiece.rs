@@ -66,6 +66,11 @@ impl Sentencepiece {
         })
     }
 
+    /// See [`Tokenizer::max_token_bytes`](super::Tokenizer::max_token_bytes). A space has more bytes in a token.
+    pub(super) fn max_token_bytes(&self) -> usize {
+        self.max_len.max(1)
+    }
+
     /// Whether a space is put before a text at its beginning and after special tokens.
     pub(super) fn space_prefix(&self) -> bool {
         self.space_prefix

@@ -222,7 +222,7 @@ impl WasmModel {
         let Some(calling) = Calling::parse(&mut Fields::new("options", options)?)? else {
             return Ok(None);
         };
-        let template = model.template.as_ref().ok_or_else(no_template)?;
+        let template = model.template()?;
         Ok(Some(calling.grammar(template.calls())?))
     }
 
@@ -316,7 +316,12 @@ impl WasmModel {
         };
         let found = or_abort(signal.as_ref(), async {
             let mut lease = model.holder.lease().await?;
-            with_events(lease.session()?.embed(&texts, &options, &mut progress)).await
+            let work = with_events(lease.session()?.embed(&texts, &options, &mut progress));
+            // Otherwise `dispose` would free nothing until these texts were computed.
+            match select(pin!(model.holder.disposed()), pin!(work)).await {
+                Either::Left(_) => Err(Error::Disposed),
+                Either::Right((found, _)) => found,
+            }
         })
         .await?;
         model.holder.check()?;
@@ -430,8 +435,17 @@ impl Loaded {
         });
     }
 
+    /// The chat template. Errors: those of [`Session::template`](crate::session::Session::template).
+    fn template(&self) -> Result<&Template, Error> {
+        let missing = || match self.info.embeds {
+            true => Error::EmbeddingModel { name: self.info.name.clone() },
+            false => no_template(),
+        };
+        self.template.as_deref().ok_or_else(missing)
+    }
+
     fn count(&self, prompt: &Prompt) -> Result<usize, Error> {
-        prompt.count(self.template.as_deref(), &self.tokenizer)
+        prompt.count(self.template(), &self.tokenizer)
     }
 }
 

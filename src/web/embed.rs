@@ -40,6 +40,7 @@ pub(super) fn options(value: JsValue) -> Result<EmbedOptions> {
         pooling: fields.one_of("pooling", &POOLINGS)?,
         dimensions: fields.u32("dimensions", 1)?.map(|n| n as usize),
         truncate: fields.bool("truncate")?.unwrap_or(false),
+        first: fields.u32("first", 0)?.unwrap_or(0) as usize,
     };
     fields.finish()?;
     Ok(options)

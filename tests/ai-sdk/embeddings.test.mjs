@@ -31,8 +31,9 @@ test('embed and embedMany: all texts in one call, with the usage and the options
   const many = await embedMany({ model, values })
   assert.deepEqual(many.embeddings.map(([length]) => length), values.map(({ length }) => length))
   assert.deepEqual([many.usage, from.asked.length], [{ tokens: 9000 }, 2])
-  await model.doEmbed({ values: ['a'], dimensions: 8 })
-  assert.deepEqual(from.asked.at(-1).options, { dimensions: 8 })
+  await embed({ model, value: 'a', dimensions: 8 })
+  await embedMany({ model, values: ['a'], dimensions: 9 })
+  assert.deepEqual(from.asked.slice(-2).map(({ options }) => options), [{ dimensions: 8 }, { dimensions: 9 }])
 })
 
 test('failures are the SDK\'s errors, and a lost GPU is tried again', async () => {

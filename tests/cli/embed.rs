@@ -22,7 +22,13 @@ fn each_text_has_a_line() {
     let asked = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: ";
     let prefixed = ["hello", "--prefix", asked, "--pooling", "mean", "--dimensions", "8"];
     assert_eq!(embed(&prefixed), query);
+    // The lines before a call with a wrong text are printed, and its error names its line.
     let long = "hello ".repeat(100);
+    let lines = [&["a"; 299][..], &[&*long]].concat().join("\n");
+    let output = run_with_input(&[&MODEL[..], &["--context", "16"]].concat(), lines.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("texts[299]"));
+    assert_eq!(vectors(&String::from_utf8(output.stdout).unwrap()).len(), 256);
     let cut = embed(&[&long, "--context", "16", "--truncate"]);
     assert_ne!(cut, embed(&[&long]));
 }
@@ -38,4 +44,6 @@ fn what_cannot_be_embedded_is_refused() {
     assert_fails(&answers, "bad-option", &["`pooling`"]);
     let asked = ["--backend", "cpu", "--model", MODEL[4], "--raw", "hello"];
     assert_fails(&asked, "embedding-model", &["`embed`"]);
+    // A chat is refused for this and not for want of a template.
+    assert_fails(&[&asked[..4], &["hello"]].concat(), "embedding-model", &["`embed`"]);
 }

@@ -158,6 +158,16 @@ fn the_pooling_is_the_folders_or_that_of_the_option() {
         assert_eq!(found(&[]).map(|pooling| pooling.name()), Some(name));
         assert_eq!(found(&["--pooling", "cls"]).map(|pooling| pooling.name()), Some("cls"));
     }
+    // Newer folders have one text.
+    for (mode, name) in [("mean", "mean"), ("cls", "cls"), ("lasttoken", "last")] {
+        pooling(&folder, json!({"pooling_mode": mode, "include_prompt": true}));
+        assert_eq!(found(&[]).map(|pooling| pooling.name()), Some(name));
+    }
+    for (mode, said) in [(json!("max"), "\"max\""), (json!(["mean", "cls"]), "[\"mean\",\"cls\"]")]
+    {
+        pooling(&folder, json!({"pooling_mode": mode}));
+        folder.refused(&[], "unsupported-model", &["pooling", said]);
+    }
     pooling(&folder, json!({"pooling_mode_max_tokens": true}));
     folder.refused(&[], "unsupported-model", &["pooling_mode_max_tokens"]);
     pooling(&folder, json!({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true}));
@@ -165,6 +175,10 @@ fn the_pooling_is_the_folders_or_that_of_the_option() {
     let elsewhere = json!([{"path": "../other", "type": "x.Pooling"}]).to_string();
     fs::write(folder.0.join("modules.json"), elsewhere).unwrap();
     folder.refused(&[], "unsupported-model", &["../other"]);
+    // The folder itself, whose config.json says nothing of it.
+    let here = json!([{"path": "", "type": "x.Pooling"}]).to_string();
+    fs::write(folder.0.join("modules.json"), here).unwrap();
+    assert_eq!(found(&[]).map(|pooling| pooling.name()), None);
 }
 
 #[test]

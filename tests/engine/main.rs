@@ -2,6 +2,8 @@
 //! tokens. These tests run on each driver; those of `tests/session` run once.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
+#[path = "../support/embeddings.rs"]
+mod embeddings;
 #[path = "../support/setup.rs"]
 mod setup;
 #[path = "../support/mod.rs"]
@@ -9,6 +11,7 @@ mod support;
 
 mod deterministic;
 mod drafts;
+mod embed;
 mod families;
 mod masks;
 mod taps;

@@ -3,12 +3,27 @@ import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { inRoot } from '../../scripts/paths.mjs'
 import { BitNet, CACHE, failsWith, mounted, noMounts, noted, run, script, server } from './support.mjs'
 
 const { scripted, origin } = await server()
 const SIZE = (await (await fetch(`${origin}/spread.gguf`)).arrayBuffer()).byteLength
 const sent = async model => (await model.requests()).reduce((sum, { sent }) => sum + sent, 0)
 const storedFiles = () => readdirSync(CACHE).filter(name => name.endsWith('.bytes'))
+
+test('stored models are listed by the module that computes, and no other comes', async () => {
+  const { platform } = await import(inRoot('pkg', 'platform.js'))
+  const { asset } = platform
+  const names = []
+  platform.asset = name => {
+    names.push(name)
+    return asset(name)
+  }
+  assert.deepEqual(await BitNet.cache.list(), [])
+  platform.asset = asset
+  assert.equal(names.length, 1)
+  assert.match(names[0], /^cpu\//)
+})
 
 test('a model is stored once, listed, verified and deleted', async () => {
   const { url, requests } = await scripted()

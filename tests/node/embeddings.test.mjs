@@ -81,4 +81,9 @@ test('tritloom embed prints a vector for each text', async () => {
   const piped = await tritloom([], { input: 'hello world\n\n' })
   assert.equal(piped.stdout, stdout)
   assert.equal((await tritloom(['a', '--task', 'query', '--prefix', 'x'])).status, 2)
+  // The lines before a call with a wrong text are printed, and its error names its line.
+  const lines = `${'a\n'.repeat(299)}${'hello '.repeat(100)}`
+  const failing = await tritloom(['--context', '16'], { input: lines })
+  assert.equal(failing.stdout.trim().split('\n').length, 256)
+  assert.match(failing.stderr, /texts\[299\]/)
 })

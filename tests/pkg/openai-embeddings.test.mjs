@@ -50,11 +50,14 @@ test('inputs: a text, tokens, or several of them', () => {
   assert.deepEqual(textsOf(['a', '']), ['a', ''])
   assert.deepEqual(textsOf([1, 2]), [Uint32Array.of(1, 2)])
   assert.deepEqual(textsOf([[1], [2, 3]]), [Uint32Array.of(1), Uint32Array.of(2, 3)])
+  assert.equal(textsOf(Array(2048).fill('')).length, 2048)
+  // One text of many tokens is one input.
+  assert.deepEqual(textsOf(Array(2049).fill(1)).length, 1)
 })
 
 test('wrong requests are refused in OpenAI\'s words', () => {
   for (const [body, kind, param] of [
-    [{}, 'missing_required_parameter', 'input'], [{ input: [] }, 'invalid_value', 'input'], [{ input: 7 }, 'invalid_type', 'input'],
+    [{}, 'missing_required_parameter', 'input'], [{ input: [] }, 'invalid_value', 'input'], [{ input: Array(2049).fill('') }, 'invalid_value', 'input'], [{ input: 7 }, 'invalid_type', 'input'],
     [{ input: ['a', 7] }, 'invalid_type', 'input[1]'], [{ input: [[1, -1]] }, 'invalid_value', 'input[0][1]'],
     [{ input: 'a', dimensions: 0 }, 'invalid_value', 'dimensions'], [{ input: 'a', dimensions: 1.5 }, 'invalid_type', 'dimensions'],
     [{ input: 'a', encoding_format: 'int8' }, 'invalid_value', 'encoding_format'], [{ input: 'a', model: 7 }, 'invalid_type', 'model'],

@@ -81,3 +81,25 @@ test('a crash of the crate while no call runs is told to the page', async t => {
     error: { code: 'internal', message: 'internal error (please report it, and reload the page): Uncaught Error: through the crate' }
   }])
 })
+
+test('a worker moves the values of vectors to the page, and copies none', async t => {
+  const names = ['addEventListener', 'postMessage']
+  const before = names.map(name => [name, Object.getOwnPropertyDescriptor(globalThis, name)])
+  t.after(() => before.forEach(([name, own]) => own ? Object.defineProperty(globalThis, name, own) : delete globalThis[name]))
+  const posted = new Promise(resolve => {
+    Object.assign(globalThis, {
+      addEventListener() {},
+      postMessage: (message, transfer) => { if (message.method === 'embed') resolve({ message, transfer }) }
+    })
+  })
+  const { LocalTransport } = await import(new URL('protocol/local-transport.js', PKG))
+  const embedded = { values: Float32Array.of(1, 2), tokens: 3, cut: 0 }
+  t.mock.method(LocalTransport.prototype, 'load', async () => ({}))
+  t.mock.method(LocalTransport.prototype, 'call', async () => embedded)
+  const { take } = await import(new URL('protocol/answer.js', PKG))
+  take({ kind: 'call', id: 1, method: 'load', args: ['x', {}], aborted: false })
+  await new Promise(setImmediate)
+  take({ kind: 'call', id: 2, method: 'embed', args: [['a'], {}], aborted: false })
+  const { message, transfer } = await posted
+  assert.deepEqual([message.result, transfer], [embedded, [embedded.values.buffer]])
+})

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { entry, expectAborts, fails, given, wrong } from './drafts.mjs'
 import { echo } from './echo.mjs'
 
-const { configure, LanguageModel, SemanticEmbedder } = entry
+const { configure, DecisionModel, LanguageModel, SemanticEmbedder, Summarizer } = entry
+const { sharedModel } = await import(new URL('../../pkg/built-in-ai/shared-model.js', import.meta.url))
 
 /** A model that gives each text a vector of its length. */
 const embedder = (pooling = 'last') => {
@@ -56,6 +57,18 @@ test('a model without a pooling cannot embed', async () => {
   await fails(SemanticEmbedder.create(), 'NotSupportedError', /pooling/)
 })
 
+test('a model that was made to embed answers nothing', async () => {
+  const model = embedder()
+  model.info.embeds = true
+  given(model)
+  for (const other of [LanguageModel, Summarizer, DecisionModel]) {
+    assert.equal(await other.availability(), 'unavailable', other.name)
+    await fails(other.create(), 'NotSupportedError', /embeds texts/)
+  }
+  assert.equal(await SemanticEmbedder.availability(), 'available')
+  await (await SemanticEmbedder.create()).embed('a')
+})
+
 test('it has a model of its own if the settings name one', async () => {
   const [answers, embeds] = [echo(), embedder()]
   configure({ model: answers, embedder: { model: embeds } })
@@ -63,6 +76,9 @@ test('it has a model of its own if the settings name one', async () => {
   assert.deepEqual([embeds.embedded.length, embeds.asked.length], [1, 0])
   await (await LanguageModel.create()).prompt('a')
   assert.deepEqual([embeds.asked.length, answers.asked.length > 0], [0, true])
+  // What is not about the model holds for both.
+  configure({ model: answers, languages: ['de'], embedder: { model: embeds } })
+  assert.equal(sharedModel(true).settings.languages[0], 'de')
   for (const wrongOne of [7, { languages: ['en'] }, { url: 'https://a.example/m.gguf', model: embeds }]) {
     assert.throws(() => configure({ model: answers, embedder: wrongOne }), { code: 'bad-option' })
   }

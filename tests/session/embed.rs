@@ -4,6 +4,7 @@ use std::fs;
 
 use futures_util::FutureExt;
 use tritloom::Result;
+use tritloom::chat::{Message, Role};
 use tritloom::model::Pooling;
 use tritloom::native::block_on;
 use tritloom::session::{EmbedOptions, EmbedText, Embedded, Purpose, Session};
@@ -33,18 +34,6 @@ fn try_embed(
 #[test]
 fn the_reference_has_the_vectors_of_a_float64_program() {
     check_vectors(|| Setup::default().on_reference(), true);
-}
-
-/// Every width of a pass: rows, a short chunk, a long one.
-#[test]
-fn the_gpu_has_them_where_nothing_is_rounded() {
-    check_vectors(Setup::exact, true);
-    check_vectors(|| Setup::exact().like_a_card(), true);
-}
-
-#[test]
-fn the_gpu_is_near_them_with_int8() {
-    check_vectors(|| Setup::default().like_a_card(), false);
 }
 
 /// On the reference a pass changes no bit, whatever it holds.
@@ -175,22 +164,28 @@ fn texts_that_are_too_long_are_refused_or_cut() {
     let long: Vec<u32> = (1..=40).collect();
     let fits: Vec<u32> = (1..=15).chain([268]).collect();
     let some = ids(&[vec![5], long, fits.clone()]);
-    assert_error(try_embed(&mut session, &some, &options()), "context-full", &["40", "16"]);
+    let refused = try_embed(&mut session, &some, &options());
+    assert_error(refused, "context-full", &["texts[1]", "40", "16", "`truncate`"]);
     let cut = EmbedOptions { truncate: true, ..options() };
     let found = try_embed(&mut session, &some, &cut).unwrap();
     assert_eq!((found.cut, found.tokens), (vec![1], 33));
     assert_eq!(found.vectors[1], found.vectors[2]);
-    let long = text(&"hello world ".repeat(20));
-    let found = try_embed(&mut session, &[long], &cut).unwrap();
-    assert_eq!((found.cut, found.tokens), (vec![0], 16));
+    // Of the longest one only the beginning is encoded. Its bound is within a character.
+    let [long, longest] = [20, 100_000].map(|n| text(&"hello wörld ".repeat(n)));
+    let found = try_embed(&mut session, &[long, longest.clone()], &cut).unwrap();
+    assert_eq!((found.cut, found.tokens), (vec![0, 1], 32));
+    assert_eq!(found.vectors[0], found.vectors[1]);
+    let refused = try_embed(&mut session, &[text("a"), longest], &options());
+    assert_error(refused, "context-full", &["texts[1]", "16"]);
 }
 
 #[test]
 fn wrong_texts_are_refused_and_none_are_none() {
     let mut session = load(&Setup::default().on_reference(), BITNET);
     for (wrong, fact) in [(vec![], "no tokens"), (vec![1, 291], "291")] {
-        let found = try_embed(&mut session, &ids(&[vec![1], wrong]), &options());
-        assert_error(found, "bad-option", &["texts", fact]);
+        let options = EmbedOptions { first: 256, ..options() };
+        let found = try_embed(&mut session, &ids(&[vec![1], wrong]), &options);
+        assert_error(found, "bad-option", &["`texts[257]`", fact]);
     }
     let none = try_embed(&mut session, &[], &options()).unwrap();
     assert_eq!((none.vectors.len(), none.tokens), (0, 0));
@@ -204,6 +199,35 @@ fn zeros_stay_zeros() {
     file.tensor("output_norm.weight").bytes = vec![0; values];
     let mut session = Setup::default().on_reference().load(&file.build()).unwrap();
     assert_eq!(embed(&mut session, &[text("hello")], &options())[0], vec![0.0; 256]);
+}
+
+/// An index would keep them for ever.
+#[test]
+fn values_that_are_not_finite_are_no_vector() {
+    let mut file = File::of(BITNET);
+    let infinite = half::f16::INFINITY.to_le_bytes();
+    file.tensor("output_norm.weight").bytes[..2].copy_from_slice(&infinite);
+    let mut session = Setup::default().on_reference().load(&file.build()).unwrap();
+    let error = try_embed(&mut session, &[text("hello")], &options()).unwrap_err();
+    assert_eq!(error.code(), "internal");
+    assert!(error.to_string().contains("texts[0]"), "{error}");
+}
+
+/// It has no template, whatever its file says, and no call asks for one before it says that the model embeds.
+#[test]
+fn an_embedding_model_needs_no_template() {
+    let mut broken = File::of(BITNET);
+    broken.set("tokenizer.chat_template", Kv::Str("{% broken".into()));
+    for file in [File::of(BITNET), broken] {
+        let mut setup = Setup::default().on_reference();
+        setup.load.strict = true;
+        let mut session = setup.load(&file.build()).unwrap();
+        assert_eq!(session.info().template, None);
+        assert_eq!(embed(&mut session, &[text("hello")], &options()).len(), 1);
+        let asked = [Message::new(Role::User, "hello")];
+        assert_error(session.chat_prompt(&asked, None), "embedding-model", &["`embed`"]);
+        assert_error(session.template().map(|_| ()), "embedding-model", &["`embed`"]);
+    }
 }
 
 #[test]

@@ -12,15 +12,16 @@ use tritloom::compute::{
     Progress, Seat, Span, Steps, Tap, Traits,
 };
 use tritloom::host::HostTraits;
-use tritloom::model::{Config, Weight};
+use tritloom::model::{Config, Pooling, Weight};
 use tritloom::native::block_on;
 use tritloom::reference::OnReference;
 use tritloom::sampling::Mask;
-use tritloom::session::{Calls, LoadOptions, Prompt, Session};
+use tritloom::session::{Calls, EmbedOptions, EmbedText, LoadOptions, Prompt, Session};
 use tritloom::source::{Reader, Source};
 use tritloom::{Error, Result};
 
 use crate::setup::{greedy, noise, small};
+use crate::support::assert_error;
 
 /// The reference on a device that is lost after a number of operations. It also checks that nothing
 /// is computed between the two halves of a step.
@@ -276,6 +277,33 @@ pub(crate) fn load_with(losing: Losing, context: usize) -> Session {
 
 fn load(losing: Losing) -> Session {
     load_with(losing, 30)
+}
+
+/// A loss at any point of an embedding is its error, and the session after it has the vectors.
+#[test]
+fn an_embedding_tells_of_the_loss() {
+    let texts: Vec<EmbedText> = (9..14).map(|n| EmbedText::Ids(noise(n))).collect();
+    let options = EmbedOptions { pooling: Some(Pooling::Mean), ..EmbedOptions::default() };
+    let embed = |session: &mut Session| {
+        block_on(session.embed(&texts, &options, &mut |_| {})).map(|found| found.vectors)
+    };
+    let expected = embed(&mut load(Losing::after(usize::MAX))).unwrap();
+    let mut failed = 0;
+    for operations in 1.. {
+        let losing = Losing::after(operations);
+        let mut session = load(losing.clone());
+        let found = embed(&mut session);
+        if !losing.is_lost() {
+            assert_eq!(found.unwrap(), expected);
+            break;
+        }
+        assert_error(found, "device-lost", &[]);
+        failed += 1;
+        let mut next = load(Losing::after(usize::MAX));
+        next.recall(&session.into_memory()).unwrap();
+        assert_eq!(embed(&mut next).unwrap(), expected, "after {operations} operations");
+    }
+    assert!(failed > 10, "{failed}");
 }
 
 /// The calls that run when the device is lost, or begin then, fail with `device-lost`. Those that wait are

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use tritloom::chat::{Message, Role, TemplateChoice, Tool, ToolCall, ToolChoice, Tools};
+use tritloom::chat::{
+    Message, Role, TemplateChoice, Tool, ToolCall, ToolChoice, Tools, no_template,
+};
 use tritloom::native::{Formats, block_on};
 use tritloom::sampling::Sampling;
 use tritloom::session::{Calls, FinishReason, GenerateOptions, Prompt, Session, Stats};
@@ -353,7 +355,7 @@ fn the_tokens_of_a_prompt_with_tools_are_counted() {
     let count = |begun: Option<&str>, tools| {
         let (begun, messages) = (begun.map(Into::into), question());
         let prompt = Prompt::Chat { messages, begun, thinking: None, tools };
-        prompt.count(Some(&template), &tokenizer)
+        prompt.count(Ok(&template), &tokenizer)
     };
     let with_tools = session.tools_prompt(&question(), Some(&tools()), None).unwrap().len();
     assert_eq!(count(None, Some(tools())).unwrap(), with_tools);
@@ -364,10 +366,23 @@ fn the_tokens_of_a_prompt_with_tools_are_counted() {
         session.begun_prompt(&question(), "It", None).unwrap().len()
     );
     assert_error(count(Some("It"), Some(tools())), "bad-option", &["`tools`", "begun"]);
-    assert_eq!(Prompt::Ids(vec![1, 2]).count(None, &tokenizer).unwrap(), 2);
+    // Such a conversation ends with an answer, which may also be empty or call tools.
+    let answered = |content: &str, calls: Vec<ToolCall>| {
+        let answer = Message { calls, ..Message::new(Role::Assistant, content) };
+        let messages = [question(), vec![answer]].concat();
+        Prompt::Chat { messages, begun: None, thinking: None, tools: None }
+            .count(Ok(&template), &tokenizer)
+            .unwrap()
+    };
+    let call = ToolCall { id: "x".into(), name: "look".into(), arguments: "{}".into() };
+    // Nothing but the answer follows the text with which an answer begins.
+    let asked = count(None, None).unwrap();
+    assert_eq!([answered("", vec![]), answered("Yes", vec![])], [asked, asked + 3]);
+    assert!(answered("", vec![call]) > asked);
+    assert_eq!(Prompt::Ids(vec![1, 2]).count(Err(no_template()), &tokenizer).unwrap(), 2);
     let chat =
         Prompt::Chat { messages: question(), begun: None, thinking: None, tools: Some(tools()) };
-    assert_error(chat.count(None, &tokenizer), "unsupported-model", &["template"]);
+    assert_error(chat.count(Err(no_template()), &tokenizer), "unsupported-model", &["template"]);
 }
 
 #[test]

@@ -1,40 +1,13 @@
 // Embeddings in a browser, on the GPU and on the CPU: vectors of another program. How they are computed is in
 // tests/session/embed.rs.
-import { readFileSync } from 'node:fs'
+import { expectVectors, MODELS } from './embeddings'
 import { expect, failure, load, test } from './harness'
-import type { InPage } from './harness'
-
-const folder = new URL('../data/embed/', import.meta.url)
-const { sequences, models } = JSON.parse(readFileSync(new URL('tokens.json', folder), 'utf8'))
-const WIDTH = 256
-
-/** Compares the vectors of a file, made with each pooling in one call, with another program's. */
-const compare = async (page: InPage, name: string) => {
-  for (const [file, { pooling, act }] of Object.entries<{ pooling: 'mean' | 'cls' | 'last', act: string }>(models[name].files)) {
-    // Files of I2_S are always computed with int8.
-    if ((act === 'int8') !== name.endsWith('i2_s')) continue
-    const bytes = readFileSync(new URL(file, folder))
-    const found = await page.evaluate(async ({ sequences, pooling }) => {
-      const vectors = await window.model.embed(sequences.map((ids: number[]) => Uint32Array.from(ids)), { pooling })
-      return vectors.map(vector => [...vector])
-    }, { sequences, pooling })
-    expect(found.length).toBe(sequences.length)
-    for (const [row, vector] of found.entries()) {
-      const cosine = vector.reduce((sum, value, n) => sum + value * bytes.readFloatLE(4 * (WIDTH * row + n)), 0)
-      expect(cosine, `${file}, ${row}`).toBeGreaterThan(0.999)
-      expect(Math.hypot(...vector)).toBeCloseTo(1, 5)
-    }
-  }
-}
 
 for (const backend of ['webgpu', 'cpu'] as const) {
   test.describe(`on the ${backend}`, () => {
     test.use({ backend })
     test('every file has its vectors', async ({ shared: page }) => {
-      for (const name of Object.keys(models)) {
-        await load(page, { cache: 'off' }, `/tests/data/embed/${name}.gguf`)
-        await compare(page, name)
-      }
+      for (const name of MODELS) await expectVectors(page, name)
     })
   })
 }
@@ -54,5 +27,36 @@ test('an abort ends a call within a hundred thousand texts, and the model goes o
     return { why, done, next: (await model.embed(['a'])).length }
   })
   expect([why, done < 100_000, next]).toEqual(['enough', true, 1])
-  expect(await failure(page, `await window.model.generate('a', { raw: true }).text()`)).toMatchObject({ code: 'embedding-model' })
+  // Those that ask for its template say so too.
+  for (const call of [
+    `generate('a', { raw: true }).text()`, `generate('a', { tools: [{ name: 'f' }] }).text()`, `createChat({ overflow: 'slide' }).send('a').text()`,
+    `countTokens([{ role: 'user', content: 'a' }])`, `summarize('a')`
+  ]) expect(await failure(page, `await window.model.${call}`), call).toMatchObject({ code: 'embedding-model' })
+})
+
+test('dispose() ends an embedding in the page\'s own thread', async ({ harness }) => {
+  const found = await harness.evaluate(async url => {
+    const submitted = new Map<GPUQueue, number>()
+    const { submit } = GPUQueue.prototype
+    GPUQueue.prototype.submit = function (buffers) {
+      submitted.set(this, (submitted.get(this) ?? 0) + 1)
+      return submit.call(this, buffers)
+    }
+    const options = { worker: false, cache: 'off' } as const
+    const model = await window.load(url, options)
+    const texts = Array.from({ length: 100 }, () => Uint32Array.from({ length: 64 }, (_, n) => n + 1))
+    let begin!: () => void
+    const begun = new Promise<void>(resolve => { begin = resolve })
+    const code = model.embed(texts, { onProgress: begin }).then(() => 'none', (error: { code: string }) => error.code)
+    await begun
+    const [[queue] = []] = submitted
+    await model.dispose()
+    const said = await code
+    const before = submitted.get(queue!)
+    // Another model waits for its passes one after the other. Those of the first would come in between.
+    const other = await window.load(url, options)
+    await other.embed(texts.slice(0, 8))
+    return { said, hasBegun: before! > 0, more: submitted.get(queue!)! - before! }
+  }, '/tests/data/embed/qwen3-embd-q2_0.gguf')
+  expect(found).toEqual({ said: 'disposed', hasBegun: true, more: 0 })
 })

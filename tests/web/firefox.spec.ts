@@ -7,6 +7,7 @@ import {
   expectAborts, expectChatDemo, expectDisposes, expectGoldens, expectResumes, expectSharedDownload, expectText,
   expectWidgetDemo, WHO_ARE_YOU
 } from './elsewhere'
+import { expectVectors, MODELS } from './embeddings'
 import { firefoxPath, test } from './firefox'
 import { expectFormats } from './formats'
 import { asked, bundledGoldens, GOLDEN_MODEL, goldensInOrder, load, loadFast, MIB, MODEL, sent } from './harness'
@@ -71,6 +72,10 @@ test('the same seed draws the same text, another seed another', async ({ tabs: [
 
 test('answers keep to their formats', async ({ tabs: [tab] }) => {
   await expectFormats(tab, GOLDEN_MODEL, true)
+})
+
+test('vectors are those of another program, in passes of many texts', async ({ tabs: [tab] }) => {
+  for (const name of MODELS) await expectVectors(tab, name)
 })
 
 test('an abort ends a generation, and the next one is right', async ({ tabs: [tab] }) => {

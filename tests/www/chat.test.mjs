@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { load } from './load.mjs'
 
-const { branchOff, contentOf, messagesOf, newestEnd, pathTo, siblingsOf, titleOf, withNext } = await load('chat/conversation.ts')
+const { branchOff, contentOf, messagesOf, newestEnd, pathTo, siblingsOf, titleOf } = await load('chat/conversation.ts')
 const { find } = await load('chat/search.ts')
 const { fromFile, toJson, toMarkdown } = await load('chat/exchange.ts')
 const { linkTo, promptOf } = await load('chat/link.ts')
@@ -58,10 +58,6 @@ test('the model gets no question without an answer but the last, and files befor
   assert.deepEqual(messagesOf(tools), [
     { role: 'user', content: 'Ask' }, { role: 'assistant', content: '', toolCalls: calls }, { role: 'tool', content: '7', toolCallId: 'x' }
   ])
-  const asking = { role: 'user', content: 'a' }
-  assert.deepEqual(withNext([asking]), [asking])
-  assert.deepEqual(withNext([asking, { role: 'assistant', content: 'b' }]).at(-1), { role: 'user', content: '.' })
-  assert.deepEqual(withNext([asking, { role: 'assistant', content: '', toolCalls: calls }]).at(-1), { role: 'tool', content: '', toolCallId: 'x' })
   const files = [{ name: 'a.md', text: 'x\n```\ny\n````\n' }]
   assert.equal(contentOf({ content: 'Why?', files }), 'File a.md:\n`````\nx\n```\ny\n````\n`````\n\nWhy?')
 })

@@ -118,16 +118,6 @@ export function messagesOf(path: readonly Turn[], system = ''): Message[] {
   return system ? [{ role: 'system', content: system }, ...messages] : messages
 }
 
-/**
- * The messages with the next one of the user, which is all but empty. A model counts only a conversation that waits for
- * an answer.
- */
-export function withNext(messages: readonly Message[]): Message[] {
-  const { role, toolCalls } = messages.at(-1) ?? {}
-  if (toolCalls) return [...messages, ...toolCalls.map(({ id }): Message => ({ role: 'tool', content: '', toolCallId: id }))]
-  return role === 'assistant' ? [...messages, { role: 'user', content: '.' }] : [...messages]
-}
-
 /** Copies of a branch as a conversation of its own. `id` makes ids. */
 export function branchOff(path: readonly Turn[], title: string, now: number, id: () => string): { conversation: Conversation, turns: Turn[] } {
   const conversation = id()

@@ -7,7 +7,7 @@ import { BUNDLED, createLoader } from '../shared/model/loader.ts'
 import { checkAvailable, failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
 import { Chats, type Outcome } from './chats.ts'
 import { createComposer } from './composer.ts'
-import { messagesOf, siblingsOf, withNext, type Settings, type Turn } from './conversation.ts'
+import { messagesOf, siblingsOf, type Settings, type Turn } from './conversation.ts'
 import { showInfo } from './info.ts'
 import { openId } from './kept.ts'
 import { Library } from './library.ts'
@@ -184,7 +184,7 @@ function show(toEnd: boolean) {
   if (!isBusy) {
     const { system, options } = [...path].reverse().find(({ settings }) => settings)?.settings ?? {}
     const { tools, toolChoice } = options ?? {}
-    void status.setMessages(withNext(messagesOf(path, system)), tools ? { tools, ...(toolChoice && { toolChoice }) } : {})
+    void status.setMessages(messagesOf(path, system), tools ? { tools, ...(toolChoice && { toolChoice }) } : {})
   }
 
   function positionOf(turn: Turn) {

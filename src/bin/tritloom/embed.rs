@@ -70,6 +70,7 @@ impl Embed {
             pooling: self.pooling,
             dimensions: self.dimensions,
             truncate: self.truncate,
+            first: 0,
         }
     }
 
@@ -91,7 +92,7 @@ impl Embed {
 }
 
 pub(crate) fn embed(args: &Embed) -> Result<()> {
-    let (texts, options) = (args.texts()?, args.options());
+    let (texts, mut options) = (args.texts()?, args.options());
     let mut reader = Reader::new(open(&args.model)?);
     let mut load = LoadOptions::default();
     load.engine.context = args.context;
@@ -102,8 +103,8 @@ pub(crate) fn embed(args: &Embed) -> Result<()> {
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }
-        for texts in texts.chunks(AT_ONCE) {
-            let texts: Vec<EmbedText> = texts.iter().cloned().map(EmbedText::Text).collect();
+        for some in texts.chunks(AT_ONCE) {
+            let texts: Vec<EmbedText> = some.iter().cloned().map(EmbedText::Text).collect();
             let found = session.embed(&texts, &options, &mut |_| {}).await?;
             for vector in found.vectors {
                 let values: Vec<String> = vector.iter().map(f32::to_string).collect();
@@ -111,6 +112,7 @@ pub(crate) fn embed(args: &Embed) -> Result<()> {
                     return Ok(());
                 }
             }
+            options.first += texts.len();
         }
         Ok(())
     })?;

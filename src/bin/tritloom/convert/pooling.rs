@@ -10,11 +10,12 @@ use tritloom::{Error, Result};
 use super::checkpoint::json_if_there;
 use super::safetensors::short;
 
-/// The keys of a pooling's `config.json`, and what each means.
-const MODES: [(&str, Pooling); 3] = [
-    ("pooling_mode_mean_tokens", Pooling::Mean),
-    ("pooling_mode_cls_token", Pooling::Cls),
-    ("pooling_mode_lasttoken", Pooling::Last),
+/// The keys of a pooling's `config.json`, the texts of `pooling_mode` that newer ones have instead, and what
+/// each means.
+const MODES: [(&str, &str, Pooling); 3] = [
+    ("pooling_mode_mean_tokens", "mean", Pooling::Mean),
+    ("pooling_mode_cls_token", "cls", Pooling::Cls),
+    ("pooling_mode_lasttoken", "lasttoken", Pooling::Last),
 ];
 
 /// The pooling of the folder; `None` if it does not say one.
@@ -29,8 +30,10 @@ pub(super) fn of(folder: &Path) -> Result<Option<Pooling>> {
     let Some(path) = modules.into_iter().find(is_pooling).and_then(|one| text(one, "path")) else {
         return Ok(None);
     };
-    // A folder comes from strangers. It must not make this program read a file elsewhere.
-    if Path::new(&path).file_name().is_none_or(|plain| plain != &*path) {
+    // A folder comes from strangers. It must not make this program read a file elsewhere. Without a name it is
+    // the folder of the model.
+    let is_plain = Path::new(&path).file_name().is_some_and(|plain| plain == &*path);
+    if !is_plain && !path.is_empty() {
         let path = short(&path);
         return Err(Error::UnsupportedModel(format!("modules.json names the folder {path:?}")));
     }
@@ -38,13 +41,20 @@ pub(super) fn of(folder: &Path) -> Result<Option<Pooling>> {
     else {
         return Ok(None);
     };
+    let unsupported = |what: &str| {
+        Err(Error::UnsupportedModel(format!("the pooling of the folder is {}", short(what))))
+    };
+    if let Some(mode) = config.get("pooling_mode") {
+        let known = MODES.iter().find(|known| mode.as_str() == Some(known.1));
+        return known.map_or_else(|| unsupported(&mode.to_string()), |known| Ok(Some(known.2)));
+    }
     let is_on = |key: &str| config.get(key) == Some(&Json::Bool(true));
     let on = config.keys().filter(|key| key.starts_with("pooling_mode") && is_on(key));
     let found: Vec<&String> = on.collect();
-    let known = |key: &str| MODES.iter().find(|mode| mode.0 == key).map(|mode| mode.1);
+    let known = |key: &str| MODES.iter().find(|mode| mode.0 == key).map(|mode| mode.2);
     match &found[..] {
         [] => Ok(None),
         [one] if known(one).is_some() => Ok(known(one)),
-        _ => Err(Error::UnsupportedModel(format!("the pooling of the folder is {found:?}"))),
+        _ => unsupported(&format!("{found:?}")),
     }
 }
