@@ -55,7 +55,7 @@ function endOfCall(texts: readonly (string | Uint32Array)[], begin: number): num
   return end
 }
 
-/** What can be told of a wrong text without the model is found before the first is computed. */
+/** Refuses texts that are wrong for every model, before the first is computed. */
 function checkTexts(texts: readonly unknown[], first: number): void {
   texts.forEach((text, n) => {
     const isIds = text instanceof Uint32Array

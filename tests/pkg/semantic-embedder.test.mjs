@@ -76,7 +76,7 @@ test('it has a model of its own if the settings name one', async () => {
   assert.deepEqual([embeds.embedded.length, embeds.asked.length], [1, 0])
   await (await LanguageModel.create()).prompt('a')
   assert.deepEqual([embeds.asked.length, answers.asked.length > 0], [0, true])
-  // What is not about the model holds for both.
+  // Settings that are not about the model hold for both.
   configure({ model: answers, languages: ['de'], embedder: { model: embeds } })
   assert.equal(sharedModel(true).settings.languages[0], 'de')
   for (const wrongOne of [7, { languages: ['en'] }, { url: 'https://a.example/m.gguf', model: embeds }]) {
