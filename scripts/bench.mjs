@@ -5,7 +5,7 @@
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
 //                    [--backend webgpu|cpu] [--threads N] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
-//                    [--soak TOKENS] [--visits | --limits] [--no-matrix-units] [--deterministic]
+//                    [--soak TOKENS] [--visits | --limits | --embed] [--no-matrix-units] [--deterministic]
 //                    [--peer wllama|node-llama-cpp|DIR] [--browser chromium|firefox] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
@@ -30,7 +30,8 @@
 //               all is compiled
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
-//               --visits, --limits and --peer refuse what adds figures: --lookup, --sampling,
+//   --embed     times only vectors: of short texts and of long ones, and prompts beside them
+//               --visits, --limits, --embed and --peer refuse what adds figures: --lookup, --sampling,
 //               --options, --batch, --format, --decide, --profile, --soak
 //   --no-matrix-units  does without them where the browser offers them
 //   --deterministic  loads the model with that option
@@ -58,7 +59,7 @@ import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.
 import { compareLlama, fetchPeer, LLAMA_LENGTHS, LLAMA_PEERS, llamaTable } from './bench/llama.mjs'
 import { serve } from './bench/server.mjs'
 import {
-  figure, limitsTable, loadFigures, lookupGain, table, VISITS, visitsTable
+  embedTable, figure, limitsTable, loadFigures, lookupGain, table, VISITS, visitsTable
 } from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
 import { inRoot } from './paths.mjs'
@@ -82,7 +83,7 @@ const LIMITS = [
   ['without both', { features: { subgroups: false, packedDot: false } }]
 ]
 /** Each is a report of its own. */
-const REPORTS = ['peer', 'visits', 'limits']
+const REPORTS = ['peer', 'visits', 'limits', 'embed']
 /** Each adds figures to the usual report. */
 const ADDITIONS = [
   'lookup', 'sampling', 'options', 'batch', 'format', 'decide', 'profile', 'soak'
@@ -131,7 +132,9 @@ await main(async () => {
         ? [visits, visitsTable]
         : options.limits
           ? [limits, limitsTable]
-          : [bench, table]
+          : options.embed
+            ? [embeds, embedTable]
+            : [bench, table]
   const report = await measure(file, options)
   console.log(options.json ? JSON.stringify(report, null, 2) : inWords(report))
 })
@@ -162,6 +165,7 @@ function parse() {
       decide: { type: 'string', default: '0' },
       visits: { type: 'boolean', default: false },
       limits: { type: 'boolean', default: false },
+      embed: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       'matrix-units': { type: 'boolean', default: true },
@@ -262,7 +266,7 @@ async function besideLlama(file, options) {
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, lookup, peer, visits, limits, ...options }) {
+async function bench(file, { build, json, model, shape, lookup, peer, visits, limits, embed, ...options }) {
   const server = await serve(file)
   const loads = []
   const start = performance.now()
@@ -386,6 +390,20 @@ async function limits(file, options) {
     server.close()
   }
   return report
+}
+
+/** The vectors of texts, of the model in `file`. */
+async function embeds(file, options) {
+  const server = await serve(file)
+  const { version, page, close } = await chromiumPage(server)
+  try {
+    await page.evaluate(inPage.load, held(options))
+    const { info, figures } = await page.evaluate(inPage.embeddings, options)
+    return { browser: version, info, figures: figures.map(figure) }
+  } finally {
+    await close()
+    server.close()
+  }
 }
 
 /** Times a load from the server and one from storage, in a browser that does nothing else. */

@@ -1,11 +1,10 @@
 // A language model of the AI SDK.
-// For apps whose TypeScript library is older than `await using`:
-/// <reference lib="esnext.disposable" preserve="true" />
 import type { Call } from './call.js'
 import { failureOf } from './errors.js'
 import { Held, nameOf } from './held.js'
+import { OnDemand } from './on-demand.js'
 import type {
-  CallOptions, GenerateResult, LoadedModel, StreamPart, StreamResult, TritloomAvailability, TritloomSettings
+  CallOptions, GenerateResult, LoadedModel, StreamPart, StreamResult, TritloomSettings
 } from './types.js'
 import { fetched } from '../error.js'
 import { newId } from '../ids.js'
@@ -32,14 +31,9 @@ interface Begun {
  * whether the SDK tries again: it does after the loss of the GPU and after failures of the network. A call
  * that is stopped rejects with its signal's reason.
  */
-export class TritloomLanguageModel {
-  readonly specificationVersion = 'v4'
-  readonly provider = 'tritloom'
-  /** The address of the model, or its name if it has none. */
-  readonly modelId: string
+export class TritloomLanguageModel extends OnDemand {
   /** None: a model here reads text alone. */
   readonly supportedUrls: Record<string, RegExp[]> = {}
-  #held: Held
 
   /**
    * A model that shares nothing with others of the same address: `tritloom(source, settings)` does. Throws `bad-option`
@@ -49,31 +43,7 @@ export class TritloomLanguageModel {
   /** @internal */
   constructor(source: Source | LoadedModel, held: Held)
   constructor(source: Source | LoadedModel, given: TritloomSettings | Held = {}) {
-    this.#held = given instanceof Held ? given : new Held(source, given)
-    this.modelId = nameOf(source)
-  }
-
-  /** Whether the model is loaded. */
-  get isModelInitialized(): boolean {
-    return this.#held.isReady
-  }
-
-  /** Whether the model can be had here. Rejects with `bad-option` for an address that is none. */
-  availability(): Promise<TritloomAvailability> {
-    return this.#held.availability()
-  }
-
-  /**
-   * Loads the model, and gives it back. `onProgress` gets the share of the load from 0 to 1, rising, and 1 at
-   * the end. Rejects as `BitNet.load` does. The next call then begins another load.
-   */
-  async createSessionWithProgress(onProgress?: (progress: number) => void): Promise<this> {
-    try {
-      await this.#held.loadWithProgress(onProgress)
-      return this
-    } catch (error) {
-      throw failureOf(error, this.modelId)
-    }
+    super(nameOf(source), given instanceof Held ? given : new Held(source, given))
   }
 
   /** Answers a call as a whole. For `generateText`. */
@@ -121,20 +91,10 @@ export class TritloomLanguageModel {
     }
   }
 
-  /** Frees the GPU's memory, and ends a load. The next call loads the model again. */
-  dispose(): Promise<void> {
-    return this.#held.dispose()
-  }
-
-  /** `dispose()`, for `await using`. */
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.dispose()
-  }
-
   /** A call that is stopped while the model is loaded leaves the load to others. */
   async #begin(asked: CallOptions): Promise<Begun> {
     const { abortSignal } = asked
-    const [answer, model] = await unlessAborted(abortSignal, () => Promise.all([answering(), this.#held.load()]))
+    const [answer, model] = await unlessAborted(abortSignal, () => Promise.all([answering(), this.held.load()]))
     const call = answer.callOf(asked, model.info)
     const left = new AbortController()
     const signal = AbortSignal.any(abortSignal ? [abortSignal, left.signal] : [left.signal])

@@ -373,6 +373,50 @@ export async function measure({
 }
 
 /**
+ * Times the vectors of texts: as many tokens each time, in short texts and in long ones. For a model that answers, also
+ * a prompt of as many tokens as the longest text. The page's function `tell` is called before each figure.
+ *
+ * @param {{ runs: number, patience: number }} given
+ */
+export async function embeddings({ runs, patience }) {
+  const { model, tell } = globalThis
+  const { contextLength, vocabSize, embeds } = model.info
+  const [TOKENS, LONGEST] = [16_384, 1024]
+  const texts = (length, count, run) =>
+    Array.from({ length: count }, (_, text) =>
+      Uint32Array.from({ length }, (_, i) => (i * 31 + text * 7 + run * 977 + 1) % Math.min(vocabSize, 4000)))
+  const several = async take => {
+    const start = performance.now()
+    // The first run warms up.
+    await take(0)
+    const values = [await take(1)]
+    while (values.length < runs && performance.now() - start < 1000 * patience) values.push(await take(values.length + 1))
+    return values
+  }
+  const figures = []
+  const add = async (what, take) => {
+    await tell(what)
+    figures.push({ what, unit: 'tok/s', values: await several(take) })
+  }
+  for (const length of [16, 64, 256, LONGEST].filter(length => length < contextLength)) {
+    await add(`vectors of texts of ${length} tokens`, async run => {
+      const all = texts(length, TOKENS / length, run)
+      const start = performance.now()
+      await model.embed(all, { pooling: 'mean' })
+      return TOKENS / ((performance.now() - start) / 1000)
+    })
+  }
+  if (!embeds && LONGEST < contextLength) {
+    await add(`prefill, ${LONGEST}-token prompt`, async run => {
+      const [prompt] = texts(LONGEST, 1, 100 + run)
+      const { timeToFirstToken } = await model.generate(prompt, { maxTokens: 1, promptLookup: false }).stats
+      return LONGEST / (timeToFirstToken / 1000)
+    })
+  }
+  return { info: model.info, figures }
+}
+
+/**
  * Times answers of `tokens` tokens with prompt lookup and without. The prompt counts up, then
  * starts over; a model of `tritloom random --counting` continues the count, so its answer repeats
  * the prompt. In a second round one token in `changed` of the prompt is another, so that some drafts

@@ -82,6 +82,10 @@ const leftOutLine = ({ what, seconds }) =>
 export const visitsTable = ({ browser, figures }) =>
   [browser, '', ...figures.map(figure => row(figure, 60))].join('\n')
 
+/** The report of `--embed`. */
+export const embedTable = ({ browser, info, figures }) =>
+  [`${info.name} on ${info.adapter || info.backend}, ${browser}`, '', ...figures.map(figure => row(figure))].join('\n')
+
 /** The report of `--limits`. */
 export function limitsTable({ browser, info, limits }) {
   const lines = [`${info.name} on ${info.adapter || 'an adapter without a name'}, ${browser}`]

@@ -469,6 +469,7 @@ test('the benchmark refuses what it does not understand, before it builds or ope
       ['--visits', `--${addition}`],
       `--visits and --${addition} exclude each other.`
     ]),
+    [['--visits', '--embed'], '--visits and --embed exclude each other.'],
     [['--limits', '--soak', '9'], '--limits and --soak exclude each other.'],
     [['--peer', tmpdir(), '--context', '9'], '--peer and --context exclude each other.'],
     [['--peer', 'wllama', '--lookup'], '--peer and --lookup exclude each other.'],

@@ -30,7 +30,7 @@ test('an abort ends a call within a hundred thousand texts, and the model goes o
   // Those that ask for its template say so too.
   for (const call of [
     `generate('a', { raw: true }).text()`, `generate('a', { tools: [{ name: 'f' }] }).text()`, `createChat({ overflow: 'slide' }).send('a').text()`,
-    `countTokens([{ role: 'user', content: 'a' }])`, `summarize('a')`
+    `countTokens([{ role: 'user', content: 'a' }])`, `summarize('a').text()`
   ]) expect(await failure(page, `await window.model.${call}`), call).toMatchObject({ code: 'embedding-model' })
 })
 
