@@ -1,9 +1,9 @@
 """A run's folder: `state.pt` has everything to go on from, `tokenizer.json` the vocabulary, and `log.json` the losses.
 
 `write_parts` also writes the weights alone, for a machine whose disk is lost: 4 bits for a weight of a product and
-bfloat16 for the embedding, in files of less than 16 MB. The ternary weights are exactly the same
-after `read_parts`; how far a weight is from its next value is known to 1/8 of the scale, which the optimiser makes
-good.
+bfloat16 for the embedding, in files of less than 16 MB. The ternary weights are the same
+after `read_parts`, but for a few that lie at half the scale, where the rounding changes. How far a weight is from its
+next value is known to 1/8 of the scale, which the optimiser makes good.
 """
 
 import json
@@ -30,6 +30,12 @@ def of_levels(packed, scale, shape):
     packed = torch.from_numpy(packed)
     levels = torch.stack([packed >> 4, packed & 15], 1).float().view(shape)
     weight = (levels - 8 + 0.5) * LEVEL
+    # The outer levels have no end. Their weights get what the mean of all lacks, so the last factor stays near 1 and
+    # changes no code.
+    outer = (levels == 0) | (levels == 15)
+    if outer.any():
+        lacking = weight.numel() - weight[~outer].abs().sum()
+        weight[outer] = weight[outer].sign() * (lacking / outer.sum()).clamp(min=7 * LEVEL)
     return weight * (scale / weight.abs().mean())
 
 

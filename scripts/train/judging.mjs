@@ -30,6 +30,15 @@ export function count(prompts, points, key) {
   return rows
 }
 
+/** The points by kind, and both models' answers to each prompt with their points. */
+export function record(prompts, old, other, points, key) {
+  const answers = prompts.map(({ id, kind }) => {
+    const given = Object.fromEntries(['X', 'Y'].map(name => [key[id][name], points[id][name]]))
+    return { id, kind, old: { answer: old[id], points: given.old }, new: { answer: other[id], points: given.new } }
+  })
+  return { points: count(prompts, points, key), answers }
+}
+
 /** Whether the new model is to replace the old one: every row has to hold. */
 export const verdict = ({ all, summary, instruction, story }) => [
   { what: `110 points or more: ${all.new}`, holds: all.new >= 110 },

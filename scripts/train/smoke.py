@@ -50,6 +50,14 @@ def check_generator():
     )
 
 
+def check_levels():
+    # Trained weights have outer levels with far tails.
+    weight = torch.randn(640, 640, generator=torch.Generator().manual_seed(0)) ** 3
+    read = checkpoint.of_levels(*checkpoint.to_levels(weight), weight.shape)
+    codes = lambda weight: (weight / weight.abs().mean()).round().clamp(-1, 1)
+    expect(torch.equal(codes(weight), codes(read)), "levels keep the codes of weights with far tails")
+
+
 def check_training(folder):
     tokenizer, trained, model = folder / "tokenizer.json", folder / "run", folder / "model.gguf"
     run("tokenizer.py", tokenizer, "--size", 600, "--documents", 2000, "--generate", 1)
@@ -145,6 +153,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         check_generator()
+        check_levels()
         check_adapter(folder, check_training(folder))
 
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
-import { count, sheet, verdict } from '../../scripts/train/judging.mjs'
+import { count, record, sheet, verdict } from '../../scripts/train/judging.mjs'
 
 const prompts = JSON.parse(readFileSync(inRoot('models', 'prompts.json'), 'utf8'))
 const answers = what => Object.fromEntries(prompts.map(({ id }) => [id, `the ${what} answer to ${id}`]))
@@ -35,6 +35,17 @@ test('points are counted for the model that wrote the answer, and every conditio
   assert.deepEqual(judged(() => 2).holds, [true, false, true, true, true])
   assert.deepEqual(judged((model, kind) => (model === 'new' && kind !== 'summary' ? 2 : 0)).holds, [true, true, false, true, true])
   assert.deepEqual(judged((model, kind) => ((model === 'new') === (kind !== 'story') ? 2 : 0)).holds, [true, true, true, true, false])
+})
+
+test('the record has each answer with the points of the model that wrote it', () => {
+  const { key } = sheet(prompts, answers('old'), answers('new'), () => Math.random() < 0.5)
+  const { points: rows, answers: all } = record(prompts, answers('old'), answers('new'), points(key, model => (model === 'new' ? 2 : 1)), key)
+  assert.deepEqual(rows.all, { old: 100, new: 200, of: 200 })
+  assert.equal(all.length, 100)
+  const { id, kind } = prompts[41]
+  assert.deepEqual(all[41], {
+    id, kind, old: { answer: answers('old')[id], points: 1 }, new: { answer: answers('new')[id], points: 2 }
+  })
 })
 
 test('points that are missing or none of 0, 1 and 2 are refused', () => {
