@@ -8,14 +8,17 @@ const titleOf = text => {
   return { title, about: sentence.replace(/:$/, '.') }
 }
 
+/** The title, the first sentence and the address of each of the documents. */
+export const documentLines = documents =>
+  documents.map(({ path, text }) => {
+    const name = path.replace(/^.*\//, '').replace(/\.md$/, '')
+    return { ...titleOf(text), address: `docs/documents/${name}.html` }
+  })
+
 /** The outline: the README's beginning, and a line for each of the documents. */
 export const outline = (readme, documents) => {
   const { title, about } = titleOf(readme)
-  const lines = documents.map(({ path, text }) => {
-    const { title, about } = titleOf(text)
-    const name = path.replace(/^.*\//, '').replace(/\.md$/, '')
-    return `- [${title}](docs/documents/${name}.html): ${about}`
-  })
+  const lines = documentLines(documents).map(({ title, about, address }) => `- [${title}](${address}): ${about}`)
   return [
     `# ${title}`, `> ${about}`, '## Documents', lines.join('\n'), '## Optional',
     '- [All of it, with the types](llms-full.txt)', ''
