@@ -8,7 +8,11 @@ const titleOf = text => {
   return { title, about: sentence.replace(/:$/, '.') }
 }
 
-/** The title, the first sentence and the address of each of the documents. */
+/**
+ * The title, the first sentence and the address of each of the documents.
+ * @param {{ path: string, text: string }[]} documents
+ * @returns {{ title: string, about: string, address: string }[]}
+ */
 export const documentLines = documents =>
   documents.map(({ path, text }) => {
     const name = path.replace(/^.*\//, '').replace(/\.md$/, '')
