@@ -10,6 +10,7 @@ import { documents } from './www/build/documents.ts'
 import { evidence } from './www/build/evidence.ts'
 import { offlineFiles } from './www/build/offline-files.ts'
 import { sharedParts } from './www/build/parts.ts'
+import { recipes } from './www/build/recipes.ts'
 
 const here = import.meta.dirname
 const www = resolve(here, 'www')
@@ -39,6 +40,7 @@ export default defineConfig({
     sharedParts(resolve(www, 'shared')),
     documents(documentPaths().map(path => ({ path, text: readText(path) })), process.env.WITH_DOCS === 'yes'),
     evidence(here),
+    recipes(readText('docs/RECIPES.md')),
     offlineFiles()
   ],
   worker: { format: 'es' },

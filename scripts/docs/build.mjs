@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { inRoot, readText } from '../paths.mjs'
 import { npm, run, runQuietly } from '../process.mjs'
 import { heading, seconds } from '../report.mjs'
+import { SITE } from './demos.mjs'
 import { documents } from './documents.mjs'
 import { fullText, outline } from './llms.mjs'
 
@@ -35,6 +36,10 @@ export const buildDocs = async () => {
     out: inRoot('dist', 'docs'),
     disableSources: true,
     hideGenerator: true,
+    // The guide is searched too, not only the interface.
+    searchInDocuments: true,
+    plugin: [join(HERE, 'demos.mjs')],
+    navigationLinks: { 'Live examples': `${SITE}examples/`, Demos: SITE },
     // A link that leads nowhere ends the build.
     treatWarningsAsErrors: true
   }
