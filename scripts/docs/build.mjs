@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { inRoot, readText } from '../paths.mjs'
 import { npm, run, runQuietly } from '../process.mjs'
 import { heading, seconds } from '../report.mjs'
-import { SITE } from './demos.mjs'
 import { documents } from './documents.mjs'
 import { fullText, outline } from './llms.mjs'
+import { SITE } from './site.mjs'
 
 const HERE = inRoot('scripts', 'docs')
 const TYPEDOC = join(HERE, 'node_modules', 'typedoc', 'bin', 'typedoc')
@@ -38,7 +38,9 @@ export const buildDocs = async () => {
     hideGenerator: true,
     // The guide is searched too, not only the interface.
     searchInDocuments: true,
-    plugin: [join(HERE, 'demos.mjs')],
+    plugin: [join(HERE, 'site.mjs')],
+    customCss: join(HERE, 'site.css'),
+    favicon: inRoot('www', 'icon.svg'),
     navigationLinks: { 'Live examples': `${SITE}examples/`, Demos: SITE },
     // A link that leads nowhere ends the build.
     treatWarningsAsErrors: true

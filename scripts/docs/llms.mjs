@@ -5,7 +5,8 @@ const titleOf = text => {
   const [, title, paragraph] = /^# (.+)\n\n((?:[^#\n].*\n)+)/.exec(text) ?? []
   if (!title) throw new Error(`no sentence below its title: ${text.slice(0, 60)}`)
   const [sentence] = /^.+?[.:](?= |$)/.exec(paragraph.trim().replaceAll('\n', ' ')) ?? [paragraph.trim()]
-  return { title, about: sentence.replace(/:$/, '.') }
+  // A link would lead nowhere from where the sentence is shown.
+  return { title, about: sentence.replace(/:$/, '.').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1') }
 }
 
 /**

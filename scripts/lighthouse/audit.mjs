@@ -9,12 +9,14 @@ import { findNewerNode } from '../setup/node.mjs'
 
 const HOME = inRoot('tests', 'lighthouse')
 
-/** The pages of the built site: the landing page, the demos, and a page of the documentation if it is there. */
+/** Pages of the documentation, one of each kind. */
+const DOCUMENTATION = ['docs/documents/GUIDE.html', 'docs/classes/index.BitNet.html']
+
+/** The pages of the built site: the landing page, the demos, and some of the documentation if it is there. */
 const pages = () => {
-  const folders = readdirSync(inRoot('dist')).filter(name => existsSync(inRoot('dist', name, 'index.html')))
-  const guide = 'docs/documents/GUIDE.html'
-  const document = existsSync(inRoot('dist', guide)) ? [`/${guide}`] : []
-  return ['/', ...folders.filter(name => name !== 'docs').map(name => `/${name}/`), ...document]
+  const demos = readdirSync(inRoot('dist')).filter(name => name !== 'docs' && existsSync(inRoot('dist', name, 'index.html')))
+  const documents = DOCUMENTATION.filter(path => existsSync(inRoot('dist', path)))
+  return ['/', ...demos.map(name => `/${name}/`), ...documents.map(path => `/${path}`)]
 }
 
 /** The scores of each page: `{ path, CATEGORY: { score, failed } }`, from 0 to 100, with the audits that failed. */

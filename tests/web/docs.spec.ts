@@ -1,5 +1,5 @@
 // The documentation as a site, as `npm run docs` makes it. Only in a run of everything, which makes it.
-import { expect, test } from './demos.ts'
+import { expect, expectAccessible, test } from './demos.ts'
 
 test('the documentation is found, searched, leads to the demos, and opens offline once seen', { tag: '@all' }, async ({ page, context }) => {
   await page.goto('/')
@@ -8,10 +8,11 @@ test('the documentation is found, searched, leads to the demos, and opens offlin
   await expect(page).toHaveURL(/\/docs\/documents\/GUIDE\.html$/)
   // The service worker keeps what is seen from its second page on.
   await page.reload()
+  await expectAccessible(page)
 
   await page.keyboard.press('/')
   await page.getByRole('combobox').fill('resume')
-  await expect(page.getByRole('option', { name: /LOADING/ }).first()).toBeVisible()
+  await expect(page.getByRole('option', { name: /Loading/ }).first()).toBeVisible()
   await page.keyboard.press('Escape')
 
   await context.setOffline(true)

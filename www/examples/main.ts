@@ -76,6 +76,13 @@ function section({ title, about, code, load }: typeof recipes[number], n: number
       toggle(false)
     }
   })
-  box.append(heading, create('p', '', about), source, bar, output)
+  box.append(heading, paragraph(about), source, bar, output)
+  return box
+}
+
+/** A paragraph of Markdown. Its marks of code come in pairs. */
+function paragraph(markdown: string): HTMLElement {
+  const box = create('p')
+  box.append(...markdown.split('`').map((text, n) => n % 2 ? create('code', '', text) : text))
   return box
 }

@@ -21,7 +21,7 @@ await keepPages('../').catch(() => {})
 function show() {
   const wishes = read()
   lines.textContent = linesOf(wishes)
-  byId('accent', HTMLInputElement).disabled = !byId('own-accent', HTMLInputElement).checked
+  byId('accent-field', HTMLElement).hidden = !byId('own-accent', HTMLInputElement).checked
   byId('integrity', HTMLInputElement).disabled = wishes.model.trim() === ''
   showPreview(wishes)
 }
