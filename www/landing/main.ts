@@ -93,7 +93,10 @@ async function write(generation: Generation, { info }: BitNet) {
   generation.stats.catch(() => {}) // The loop throws the same error, so it is not lost.
   for await (const text of generation) {
     step.textContent = ''
+    // The end stays in sight, unless the reader has scrolled up.
+    const isAtEnd = answer.scrollHeight - answer.scrollTop - answer.clientHeight < 5
     answer.append(text)
+    if (isAtEnd) answer.scrollTop = answer.scrollHeight
   }
   const { decodeTokensPerSecond, timeToFirstToken } = await generation.stats
   const where = info.backend === 'cpu' ? 'your processor' : info.adapter ? `your GPU (${info.adapter})` : 'your GPU'
