@@ -23,6 +23,7 @@ const pages = () => {
 export const audit = async categories => {
   const node = findNewerNode()
   if (!node) throw new Stop('Lighthouse needs a newer Node: run `node scripts/setup.mjs --tests`.')
+  if (!existsSync(inRoot('dist', 'index.html'))) throw new Stop('There are no pages yet: run `npm run docs`.')
   if (!existsSync(inRoot('tests', 'lighthouse', 'node_modules', 'lighthouse'))) {
     const [command, ...args] = npm()
     await runQuietly(command, [...args, 'ci', '--no-audit', '--no-fund'], { cwd: HOME, log: 'lighthouse-npm' })

@@ -46,7 +46,8 @@ async function answerDocs(request: Request): Promise<Response> {
   const cache = await caches.open(DOCS)
   try {
     const response = await fetch(request)
-    if (response.ok && !response.redirected) await cache.put(request, response.clone())
+    // Where there is no room for it, it is shown all the same.
+    if (response.ok && !response.redirected) await cache.put(request, response.clone()).catch(() => {})
     return response
   } catch (error) {
     const seen = await cache.match(request, { ignoreSearch: true })
