@@ -190,6 +190,7 @@ test('key points are read as models write them, also while they are being writte
   assert.deepEqual(points('One\nTwo'), ['One', 'Two'])
   // A mark whose point has not come is no point, and neither a sign nor a year is a mark.
   assert.deepEqual(points('- One.\n-'), ['One.'])
+  assert.deepEqual(points('1. One.\n2.'), ['One.'])
   assert.deepEqual(points('-1 degrees\n2024 was warm'), ['-1 degrees', '2024 was warm'])
   assert.deepEqual(pointsOf('- Only:'), { introduction: '', points: ['Only:'] })
   assert.deepEqual(pointsOf(''), { introduction: '', points: [] })
