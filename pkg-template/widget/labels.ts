@@ -1,4 +1,4 @@
-// What the widget says. Sentences about a load and about errors are those of `tritloom/words`, in English.
+// The widget's words. Sentences about a load and about errors are those of `tritloom/words`, in English.
 
 /** The labels that a page can replace by slots of these names. */
 export interface Slots {

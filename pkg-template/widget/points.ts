@@ -1,6 +1,6 @@
 // Key points, as a model writes them: a line for each.
 
-/** What a model puts before a point: a dash, a star, a dot, or a number. */
+/** The mark that a model puts before a point: a dash, a star, a dot, or a number. */
 const MARK = /^(?:[-*•–]|\d{1,2}[.)])(?:\s+|$)/
 
 export interface Points {

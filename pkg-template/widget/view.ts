@@ -45,7 +45,7 @@ export function buildView(root: ShadowRoot) {
   const consent = element(
     'div', { id: 'consent', part: 'consent', ...asking }, question, agree, decline
   )
-  // What a load and an error say is in English.
+  // The sentences of a load and of an error are in English.
   const step = element('label', { for: 'progress', lang: 'en' })
   const bar = element('progress', { id: 'progress', max: '1' })
   const loadNotes = element('ul', { id: 'load-notes', lang: 'en', 'aria-live': 'polite' })

@@ -6,7 +6,7 @@ import { obstacles } from './package.mjs'
  * release, or undefined for the site; `address` and `version` are those of Cargo.toml.
  */
 export const refusals = ({ address, version, place, tag }) => {
-  // What the package lacks is known when it is built, and then it refuses itself.
+  // A build of the package notes what is missing, and the package then refuses itself.
   const missing = obstacles(address, true)
   return [
     ...missing,

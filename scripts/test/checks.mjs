@@ -117,7 +117,7 @@ const makeDemos = ({ mode }) => buildDemos({ docs: mode === 'all' })
 /** Fetches TypeDoc. The contents of the pages are tested without it. */
 const makeDocs = ({ mode }) => (mode === 'all' ? buildDocs() : 'only with `all`')
 
-/** What Lighthouse says of each page but its speed. It fetches Lighthouse. */
+/** Lighthouse's scores of each page, but that of its speed. Lighthouse is fetched. */
 const auditPages = async ({ mode }) => {
   if (mode !== 'all') return 'only with `all`'
   const pages = await audit(['accessibility', 'best-practices', 'seo'])

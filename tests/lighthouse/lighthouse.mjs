@@ -17,7 +17,7 @@ try {
       port: chrome.port,
       onlyCategories: categories.split(','),
       logLevel: 'error',
-      // Nobody looks at its pictures.
+      // The report alone is read.
       disableFullPageScreenshot: true,
       maxWaitForLoad: MAX_WAIT
     })

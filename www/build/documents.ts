@@ -4,7 +4,7 @@ import { documentLines } from '../../scripts/docs/llms.mjs'
 
 /** The line that the list replaces. */
 const PLACE = /^( *)<!-- documents -->$/m
-/** What is only there with the documents. */
+/** Lines that are only there with the documents. */
 const ONLY = /^ *<!-- with documents -->\n([\s\S]*?)^ *<!-- end -->\n/gm
 
 const escaped = (text: string): string =>

@@ -1,5 +1,5 @@
-// What the landing page says with a proof: figures from measured results, and files of the repository that show a
-// claim. They are copied into the site, so that its links work from any host.
+// The proofs of the landing page: figures from measured results, and files of the repository that show a claim.
+// They are copied into the site, so that its links work from any host.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Plugin } from 'vite'

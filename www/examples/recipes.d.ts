@@ -2,7 +2,7 @@
 declare module 'virtual:recipes' {
   import type { BitNet } from 'tritloom'
 
-  /** What a recipe gets. */
+  /** The values that a recipe's code names. */
   interface Surroundings {
     model: BitNet
     show(line: string | number): void

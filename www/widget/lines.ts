@@ -1,6 +1,6 @@
 // The two lines that put a widget into a page.
 
-/** What the maker of a page wishes. An empty text is no wish. */
+/** The wishes of the maker of a page. An empty text is no wish. */
 export interface Wishes {
   /** The address of `widget.js`. */
   script: string
