@@ -2,10 +2,15 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defineConfig } from 'vite'
+import { documents as documentPaths } from './scripts/docs/documents.mjs'
+import { readText } from './scripts/paths.mjs'
 import { bundledModel } from './www/build/bundled-model.ts'
 import { documentation } from './www/build/documentation.ts'
+import { documents } from './www/build/documents.ts'
+import { evidence } from './www/build/evidence.ts'
 import { offlineFiles } from './www/build/offline-files.ts'
 import { sharedParts } from './www/build/parts.ts'
+import { recipes } from './www/build/recipes.ts'
 
 const here = import.meta.dirname
 const www = resolve(here, 'www')
@@ -33,6 +38,9 @@ export default defineConfig({
     bundledModel(resolve(here, 'models/tiny-stories.gguf')),
     documentation(resolve(here, 'docs'), resolve(here, 'README.md')),
     sharedParts(resolve(www, 'shared')),
+    documents(documentPaths().map(path => ({ path, text: readText(path) })), process.env.WITH_DOCS === 'yes'),
+    evidence(here),
+    recipes(readText('docs/RECIPES.md')),
     offlineFiles()
   ],
   worker: { format: 'es' },

@@ -4,6 +4,8 @@ import type { BitNet } from './page/model.js'
 import type { Progress, Stats } from './types.js'
 import { browserCan, browserSummary } from './widget/browser.js'
 import type { Wish } from './widget/browser.js'
+import { ENGLISH } from './widget/labels.js'
+import { labelsOf } from './widget/language.js'
 import { rejection, SharedModel } from './widget/model.js'
 import type { User } from './widget/model.js'
 import { textOf, Unreadable } from './widget/text.js'
@@ -23,21 +25,17 @@ const ADVICE: Advice = {
   'device-lost': 'Click again: that brings the model back.'
 }
 
-const LOST = 'The GPU was lost. The next summary brings the model back.'
-const OWN_MODEL =
-  'Your browser has a model for this, and has to download it first. How large it is, it does not say.'
-const OUR_MODEL =
-  'The summary is written on your device, by a model that has to be downloaded.'
-
 /** Node has no elements, but may import this file. */
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
 
 export class TldrWidget extends Base {
-  static observedAttributes = ['model', 'integrity']
+  static observedAttributes = ['model', 'integrity', 'lang']
 
   #view: View = buildView(this.attachShadow({ mode: 'open' }))
   #model: SharedModel | undefined
   #running: AbortController | undefined
+  #labels = ENGLISH
+  #language = 'en'
   /** Aborts when the element leaves the page or gets another model. */
   #leaving = new AbortController()
   #user: User = {
@@ -47,12 +45,13 @@ export class TldrWidget extends Base {
     },
     onLost: () => {
       // If a summary is running, it fails and shows that.
-      if (!this.#running) this.#view.note(LOST)
+      if (!this.#running) this.#view.note(this.#labels.lost)
     }
   }
 
   constructor() {
     super()
+    this.#view.label(this.#labels, this.#language)
     this.#view.summarize.addEventListener('click', () => void this.summarize())
     this.#view.own.addEventListener('submit', event => {
       event.preventDefault()
@@ -63,6 +62,7 @@ export class TldrWidget extends Base {
   }
 
   connectedCallback(): void {
+    void this.#speak()
     if (!this.hasAttribute('preload')) return
     // If this fails, the first summary tries again, and shows the reason.
     whenIdle(() => this.isConnected && this.#preload().catch(() => {}))
@@ -73,8 +73,9 @@ export class TldrWidget extends Base {
     queueMicrotask(() => { if (!this.isConnected) this.#leave() })
   }
 
-  attributeChangedCallback(): void {
-    this.#leave()
+  attributeChangedCallback(name: string): void {
+    if (name === 'lang') void this.#speak()
+    else this.#leave()
   }
 
   /**
@@ -85,12 +86,12 @@ export class TldrWidget extends Base {
   async summarize(text?: string): Promise<void> {
     if (this.#running) return
     const running = (this.#running = new AbortController())
-    this.#view.start()
+    this.#view.start(this.getAttribute('type') === 'key-points')
     this.#tell('tldr-start', null)
     try {
       const said = text ?? await textOf(this.getAttribute('for'))
       running.signal.throwIfAborted()
-      if (said.trim() === '') throw new Unreadable('There is no text to sum up.')
+      if (said.trim() === '') throw new Unreadable(this.#labels.empty, this.#language)
       await this.#write(said, running.signal)
     } catch (error) {
       if (!running.signal.aborted) this.#fail(error)
@@ -117,10 +118,10 @@ export class TldrWidget extends Base {
 
     const model = this.#join()
     const loaded = await this.#load(model, signal)
-    this.#view.note(model.isLost ? 'Bringing the model back …' : 'Reading …')
+    this.#view.note(model.isLost ? this.#labels.restoring : this.#labels.reading)
     const onProgress = ({ done, passages }: { done: number, passages: number }) => {
       const part = Math.min(done + 1, passages)
-      if (passages > 1) this.#view.note(`Reading: part ${part} of ${passages} …`)
+      if (passages > 1) this.#view.note(this.#labels.readingPart(part, passages))
     }
     const generation = loaded.summarize(text, { ...this.#wish(), onProgress, signal })
     generation.stats.catch(() => {}) // The loop throws the same error, so it is not lost.
@@ -136,10 +137,10 @@ export class TldrWidget extends Base {
     if (this.getAttribute('prefer') !== 'browser') return undefined
     const can = await browserCan(this.#wish())
     if (can === 'never') return undefined
-    if (can === 'later') await this.#ask(OWN_MODEL, new Promise(() => {}), signal)
+    if (can === 'later') await this.#ask(this.#labels.theirModel, new Promise(() => {}), signal)
     const onProgress = (fraction: number) =>
       this.#view.progress(fraction, 'The browser loads its model', [])
-    this.#view.note('Reading …')
+    this.#view.note(this.#labels.reading)
     return browserSummary(text, this.#wish(), onProgress, signal).finally(() => this.#view.loaded())
   }
 
@@ -160,11 +161,11 @@ export class TldrWidget extends Base {
 
   #finish(summary: string, stats: Stats | undefined): void {
     if (stats) {
-      const cut = stats.finishReason === 'length' ? ', cut off' : ''
       const rate = formatRate(stats.decodeTokensPerSecond)
-      this.#view.note(`${formatCount(stats.completionTokens)} tokens, ${rate}${cut}`)
+      const tokens = formatCount(stats.completionTokens)
+      this.#view.note(this.#labels.written(tokens, rate, stats.finishReason === 'length'))
     } else {
-      this.#view.note('By the browser’s own model')
+      this.#view.note(this.#labels.byBrowser)
     }
     this.#tell('tldr-done', { summary, stats })
   }
@@ -203,9 +204,9 @@ export class TldrWidget extends Base {
     if (model.isAllowed) return
     const bytes = await Promise.race([model.missing(signal), rejection(signal)])
     if (bytes === 0) return
-    const size = bytes === undefined ? 'How large it is, is not known.' : `It has ${formatBytes(bytes)}.`
+    const size = this.#labels.size(bytes === undefined ? undefined : formatBytes(bytes))
     this.#tell('tldr-consent', { url: model.url, bytes })
-    await this.#ask(`${OUR_MODEL} ${size}`, model.allowed, signal)
+    await this.#ask(`${this.#labels.ourModel} ${size}`, model.allowed, signal)
     model.allow()
   }
 
@@ -219,6 +220,17 @@ export class TldrWidget extends Base {
     } finally {
       this.#view.asked()
     }
+  }
+
+  /** Takes the labels of the language of the element, or of what it is in. */
+  async #speak(): Promise<void> {
+    const asked = languageOf(this)
+    const { labels, language } = await labelsOf(asked)
+    // The attribute may have changed meanwhile.
+    if (asked !== languageOf(this)) return
+    this.#labels = labels
+    this.#language = language
+    this.#view.label(labels, language)
   }
 
   async #preload(): Promise<void> {
@@ -258,7 +270,7 @@ export class TldrWidget extends Base {
     if (failure.code === 'device-lost' && this.#model) this.#model.isLost = true
     // The worker has ended and answers no more; or the GPU was lost, and the stored file is gone.
     if (failure.code === 'internal' || failure.code === 'not-cached') this.#model?.giveUp()
-    this.#view.fail(failure)
+    this.#view.fail(failure, error instanceof Unreadable ? error.language : 'en')
     this.#tell('tldr-error', { code: failure.code, message: failure.message })
   }
 
@@ -272,6 +284,10 @@ declare global {
     'tldr-widget': TldrWidget
   }
 }
+
+/** The language of an element's text, as the page says. */
+const languageOf = (element: Element): string =>
+  (element.closest<HTMLElement>('[lang]') ?? document.documentElement).lang
 
 /** Runs a job when the page is idle. In browsers that cannot tell, runs it a little later. */
 function whenIdle(job: () => void): void {

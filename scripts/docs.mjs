@@ -12,7 +12,7 @@ import { setUp } from './setup/steps.mjs'
 await main(async () => {
   await setUp()
   buildPackage()
-  buildDemos()
+  buildDemos({ docs: true })
   await buildDocs()
   heading('\ndist/ is a static site: the demos, docs/, llms.txt and llms-full.txt.')
 })

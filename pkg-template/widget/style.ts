@@ -27,7 +27,7 @@ button {
   cursor: pointer;
 }
 button:disabled { opacity: 0.5; cursor: default; }
-#stop, #decline { background: transparent; color: inherit; }
+#stop, #decline, #copy { background: transparent; color: inherit; }
 :focus-visible { outline: 2px solid var(--_accent); outline-offset: 2px; }
 #consent { margin-top: 0.6rem; }
 #question { margin: 0 0 0.5rem; }
@@ -42,7 +42,11 @@ button:disabled { opacity: 0.5; cursor: default; }
 }
 progress { display: block; width: 100%; accent-color: var(--_accent); }
 #summary { margin: 0.6rem 0 0; font-size: 1.08rem; overflow-wrap: anywhere; }
-#note { margin: 0.2rem 0 0; font-size: 0.8rem; opacity: 0.75; }
+#summary ul { margin: 0; padding-inline-start: 1.2em; }
+#summary p { margin: 0; }
+#summary p:empty, #copied:empty { display: none; }
+#copy { margin-top: 0.5rem; padding-block: 0.15em; font-size: 0.85rem; }
+#note, #copied { margin: 0.2rem 0 0; font-size: 0.8rem; opacity: 0.75; }
 #error {
   margin-top: 0.6rem;
   padding: 0.5rem 0.75rem;

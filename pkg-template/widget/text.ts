@@ -4,6 +4,11 @@ import { fetched } from '../error.js'
 /** There is no text to summarise, or it cannot be found. */
 export class Unreadable extends Error {
   override name = 'no-text'
+
+  /** The message is in `language`. */
+  constructor(message: string, readonly language = 'en') {
+    super(message)
+  }
 }
 
 /**

@@ -1,4 +1,6 @@
 // The widget's shadow DOM. All changes to it are here.
+import type { Labels, Slots } from './labels.js'
+import { pointsOf } from './points.js'
 import { STYLE } from './style.js'
 import type { Failure } from '../words.js'
 
@@ -15,8 +17,8 @@ function element<K extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-const button = (text: string, attributes: Attributes) =>
-  element('button', { part: 'button', ...attributes }, text)
+const button = (label: HTMLElement, attributes: Attributes) =>
+  element('button', { part: 'button', ...attributes }, label)
 
 /** The elements that the widget listens to, and the changes that it makes. */
 export type View = ReturnType<typeof buildView>
@@ -28,36 +30,52 @@ export function buildView(root: ShadowRoot) {
   style.replaceSync(STYLE)
   root.adoptedStyleSheets = [style]
 
-  const summarize = button('Sum it up', { id: 'summarize', type: 'button' })
-  const stop = button('Stop', { id: 'stop', type: 'button', hidden: '' })
+  const slots = {} as Record<keyof Slots, HTMLSlotElement>
+  const slot = (name: keyof Slots) => (slots[name] = element('slot', { name }))
+  let labels: Labels | undefined
+  let isList = false
+  let written = ''
+
+  const summarize = button(slot('sum-up'), { id: 'summarize', type: 'button' })
+  const stop = button(slot('stop'), { id: 'stop', type: 'button', hidden: '' })
   const question = element('p', { id: 'question', role: 'status' })
-  const agree = button('Download', { id: 'agree', type: 'button' })
-  const decline = button('Not now', { id: 'decline', type: 'button' })
+  const agree = button(slot('download'), { id: 'agree', type: 'button' })
+  const decline = button(slot('decline'), { id: 'decline', type: 'button' })
   const asking = { role: 'group', 'aria-labelledby': 'question', hidden: '' }
   const consent = element(
     'div', { id: 'consent', part: 'consent', ...asking }, question, agree, decline
   )
-  const step = element('label', { for: 'progress' })
+  // The sentences of a load and of an error are in English.
+  const step = element('label', { for: 'progress', lang: 'en' })
   const bar = element('progress', { id: 'progress', max: '1' })
-  const loadNotes = element('ul', { id: 'load-notes', 'aria-live': 'polite' })
+  const loadNotes = element('ul', { id: 'load-notes', lang: 'en', 'aria-live': 'polite' })
   const loading = element(
     'div', { id: 'loading', part: 'progress', hidden: '' }, step, bar, loadNotes
   )
   const summary = element(
-    'p', { id: 'summary', part: 'summary', 'aria-live': 'polite', hidden: '' }
+    'div', { id: 'summary', part: 'summary', 'aria-live': 'polite', hidden: '' }
   )
+  const copy = button(slot('copy'), { id: 'copy', type: 'button', hidden: '' })
+  const copied = element('p', { id: 'copied', part: 'note', role: 'status' })
   const note = element('p', { id: 'note', part: 'note', hidden: '' })
   const error = element('div', { id: 'error', part: 'error', role: 'alert', hidden: '' })
-  const text = element('textarea', {
-    id: 'text', rows: '6', placeholder: 'Paste a text of any length'
-  })
-  const ownButton = button('Sum up this text', {})
-  const own = element('form', {}, element('label', { for: 'text' }, 'Your text'), text, ownButton)
+  const text = element('textarea', { id: 'text', rows: '6' })
+  const ownButton = button(slot('own-button'), {})
+  const own = element('form', {}, element('label', { for: 'text' }, slot('own-label')), text, ownButton)
   root.append(
-    element('div', { id: 'bar' }, element('strong', {}, 'TL;DR'), summarize, stop),
-    consent, loading, summary, note, error,
-    element('details', {}, element('summary', {}, 'Sum up your own text'), own)
+    element('div', { id: 'bar' }, element('strong', {}, slot('title')), summarize, stop),
+    consent, loading, summary, note, copy, copied, error,
+    element('details', {}, element('summary', {}, slot('own')), own)
   )
+  copy.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(written)
+      copied.textContent = labels!.copied
+    } catch {
+      getSelection()?.selectAllChildren(summary)
+      copied.textContent = labels!.selected
+    }
+  })
 
   function setBusy(busy: boolean) {
     summarize.hidden = ownButton.disabled = busy
@@ -71,16 +89,42 @@ export function buildView(root: ShadowRoot) {
     note.textContent = text
   }
 
+  /** Makes the list that of the points so far. Only the last of those that are there may have changed. */
+  function showPoints() {
+    const { introduction, points } = pointsOf(written)
+    let list = summary.querySelector('ul')
+    if (!list) {
+      list = element('ul', { part: 'points' })
+      summary.append(element('p'), list)
+    }
+    summary.firstElementChild!.textContent = introduction
+    while (list.childElementCount > points.length) list.lastElementChild!.remove()
+    if (list.lastElementChild) list.lastElementChild.textContent = points[list.childElementCount - 1]!
+    for (const point of points.slice(list.childElementCount)) list.append(element('li', {}, point))
+  }
+
   return {
     summarize,
     stop,
     decline,
     own,
     text,
-    start() {
+    /** Shows labels that are in `language`. Those of slots that the page fills stay the page's. */
+    label(now: Labels, language: string) {
+      labels = now
+      for (const [name, slot] of Object.entries(slots)) {
+        slot.textContent = now.slots[name as keyof Slots]
+        slot.lang = language
+      }
+      for (const said of [question, note, copied]) said.lang = language
+      text.placeholder = now.placeholder
+    },
+    /** Empties the widget for a summary, which is a list of points if `asList`. */
+    start(asList: boolean) {
       const focused = root.activeElement === summarize
-      summary.textContent = ''
-      summary.hidden = error.hidden = true
+      isList = asList
+      written = summary.textContent = copied.textContent = ''
+      summary.hidden = error.hidden = copy.hidden = true
       setNote('')
       setBusy(true)
       if (focused) stop.focus()
@@ -115,17 +159,22 @@ export function buildView(root: ShadowRoot) {
     },
     append(text: string) {
       summary.hidden = false
-      summary.append(text)
+      written += text
+      if (isList) showPoints()
+      else summary.append(text)
     },
     note: setNote,
-    fail({ code, message, advice }: Failure) {
+    /** Shows an error, whose sentences are in `language`. */
+    fail({ code, message, advice }: Failure, language: string) {
+      error.lang = language
       error.replaceChildren(message, ' ', element('code', {}, code), advice && ` ${advice}`)
       error.hidden = false
     },
     end(stopped: boolean) {
       const focused = root.activeElement === stop
       setBusy(false)
-      if (stopped) setNote('Stopped.')
+      copy.hidden = written === ''
+      if (stopped) setNote(labels!.stopped)
       if (focused) summarize.focus()
     }
   }

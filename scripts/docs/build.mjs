@@ -1,19 +1,15 @@
 // Makes the pages of the documentation in dist/.
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, readText } from '../paths.mjs'
 import { npm, run, runQuietly } from '../process.mjs'
 import { heading, seconds } from '../report.mjs'
+import { documents } from './documents.mjs'
 import { fullText, outline } from './llms.mjs'
+import { SITE } from './site.mjs'
 
 const HERE = inRoot('scripts', 'docs')
 const TYPEDOC = join(HERE, 'node_modules', 'typedoc', 'bin', 'typedoc')
-
-/** The documents of docs/, the guide first. */
-const documents = () => {
-  const names = readdirSync(inRoot('docs')).filter(name => name.endsWith('.md')).sort()
-  return ['GUIDE.md', ...names.filter(name => name !== 'GUIDE.md')].map(name => `docs/${name}`)
-}
 
 /** The types of the package's entries; some entries have none to show. */
 const entryPoints = () => {
@@ -40,6 +36,12 @@ export const buildDocs = async () => {
     out: inRoot('dist', 'docs'),
     disableSources: true,
     hideGenerator: true,
+    // The guide is searched too, not only the interface.
+    searchInDocuments: true,
+    plugin: [join(HERE, 'site.mjs')],
+    customCss: join(HERE, 'site.css'),
+    favicon: inRoot('www', 'icon.svg'),
+    navigationLinks: { 'Live examples': `${SITE}examples/`, Demos: SITE },
     // A link that leads nowhere ends the build.
     treatWarningsAsErrors: true
   }

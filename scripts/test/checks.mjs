@@ -11,6 +11,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildDemos } from '../demos.mjs'
 import { buildDocs } from '../docs/build.mjs'
+import { audit, expectScores } from '../lighthouse/audit.mjs'
 import { inRoot } from '../paths.mjs'
 import { capture, nodeTool, npm, runHearing, runOpen, runQuietly } from '../process.mjs'
 import { findBrowser, swiftShader } from '../setup/browser.mjs'
@@ -110,8 +111,19 @@ const testOnSwiftShader = async ({ mode, hear }) => {
   await runTests(onGpu, hear, { args: libtestArgs.all, env: { VK_DRIVER_FILES: icd } })
 }
 
+/** With links to the documentation where that is made. */
+const makeDemos = ({ mode }) => buildDemos({ docs: mode === 'all' })
+
 /** Fetches TypeDoc. The contents of the pages are tested without it. */
 const makeDocs = ({ mode }) => (mode === 'all' ? buildDocs() : 'only with `all`')
+
+/** Lighthouse's scores of each page, but that of its speed. Lighthouse is fetched. */
+const auditPages = async ({ mode }) => {
+  if (mode !== 'all') return 'only with `all`'
+  const pages = await audit(['accessibility', 'best-practices', 'seo'])
+  expectScores(pages, 95)
+  return `${pages.length} pages`
+}
 
 const makePackage = () => runOpen(process.execPath, [inRoot('scripts', 'build.mjs'), '--no-setup'])
 
@@ -185,8 +197,9 @@ export const checks = [
   { ...web, name: 'Deno, Bun, and Node with a GPU', step: testOthers },
   { ...web, name: 'AI SDK in Node 22', step: nodeTests('ai-sdk', findNewerNode) },
   { ...web, name: 'Types', step: checkTypes },
-  { ...web, part: ['web', 'soak'], name: 'Demos', step: buildDemos },
+  { ...web, part: ['web', 'soak'], name: 'Demos', step: makeDemos },
   { ...web, name: 'Documentation', step: makeDocs },
+  { ...web, name: 'Lighthouse', step: auditPages },
   { ...web, name: 'Browser tests', step: testInBrowser },
   { ...web, part: 'soak', name: 'Random calls', slow: true, step: makeRandomCalls }
 ]

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 
 const { SharedModel } = await import(new URL('../../pkg/widget/model.js', import.meta.url))
+const { pointsOf } = await import(new URL('../../pkg/widget/points.js', import.meta.url))
 const { BitNet } = await import(new URL('../../pkg/page/model.js', import.meta.url))
 const { cache } = await import(new URL('../../pkg/page/cache.js', import.meta.url))
 
@@ -180,4 +181,17 @@ test('the hash that a widget names is compared, and is part of what is shared', 
   for (const model of [plain, first, other]) await model.load(new AbortController().signal)
   assert.deepEqual(asked, [undefined, 'sha256-a', 'sha256-b'])
   for (const model of [plain, first, other]) model.leave(one)
+})
+
+test('key points are read as models write them, also while they are being written', () => {
+  const points = text => pointsOf(text).points
+  assert.deepEqual(pointsOf('Here they are:\n\n- One.\n- Two: three.'), { introduction: 'Here they are:', points: ['One.', 'Two: three.'] })
+  assert.deepEqual(points('* One.\n  • Two.\n3. Three.\n12) Four.\n– Five.'), ['One.', 'Two.', 'Three.', 'Four.', 'Five.'])
+  assert.deepEqual(points('One\nTwo'), ['One', 'Two'])
+  // A mark whose point has not come is no point, and neither a sign nor a year is a mark.
+  assert.deepEqual(points('- One.\n-'), ['One.'])
+  assert.deepEqual(points('1. One.\n2.'), ['One.'])
+  assert.deepEqual(points('-1 degrees\n2024 was warm'), ['-1 degrees', '2024 was warm'])
+  assert.deepEqual(pointsOf('- Only:'), { introduction: '', points: ['Only:'] })
+  assert.deepEqual(pointsOf(''), { introduction: '', points: [] })
 })

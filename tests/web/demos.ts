@@ -48,24 +48,24 @@ export const loseGpu = (page: Page) =>
   page.evaluate(() => new BroadcastChannel('gpu').postMessage('lose'))
 
 /**
- * Fails if axe finds a fault, in light and dark and on a narrow and a wide screen, or if the page can be
- * scrolled sideways.
+ * Fails if axe finds a fault within the elements of a selector, in light and dark and on a narrow and a wide screen,
+ * or if the page can be scrolled sideways.
  */
-export async function expectAccessible(page: Page) {
+export async function expectAccessible(page: Page, within = 'html') {
   const size = page.viewportSize()!
   await page.evaluate(AXE)
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 900 })
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      const found = await page.evaluate(async () => {
-        const { violations } = await (window as unknown as Axe).axe.run()
+      const found = await page.evaluate(async within => {
+        const { violations } = await (window as unknown as Axe).axe.run(within)
         const { scrollWidth, clientWidth } = document.documentElement
         return [
           ...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)),
           ...(scrollWidth > clientWidth ? [`${scrollWidth - clientWidth} pixels too wide`] : [])
         ]
-      })
+      }, within)
       expect(found, `${colorScheme}, ${width} pixels`).toEqual([])
     }
   }
@@ -73,7 +73,7 @@ export async function expectAccessible(page: Page) {
 }
 
 interface Axe {
-  axe: { run(): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> }
+  axe: { run(within: string): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> }
 }
 
 const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')

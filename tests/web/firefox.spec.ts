@@ -163,3 +163,27 @@ test('the demo with tools calls one', async ({ tabs: [tab] }) => {
 })
 
 test('the TL;DR demo sums up its story', ({ tabs: [tab] }) => expectWidgetDemo(tab))
+
+test('the landing page answers, the live examples run, and the lines of a widget are written', async ({ tabs: [tab] }) => {
+  const press = (selector: string) => tab.evaluate(selector => document.querySelector<HTMLButtonElement>(selector)!.click(), selector)
+  await tab.open('/dist/index.html')
+  await press('#run')
+  await expectText(tab, '#speed', /tokens\/s on your processor/)
+  await expectText(tab, '#answer', 'Once upon a time')
+
+  await tab.open('/dist/examples/index.html')
+  for (const [title, output] of [['Data by a schema', /^\{"animal":"(cat|dog|fox)","legs":[0-8]\}$/], ['What a text costs', /^\d+ tokens of 1024$/]] as const) {
+    await press(`button[aria-label="Run: ${title}"]`)
+    await expectText(tab, `[aria-label="Output: ${title}"]`, output)
+  }
+
+  await tab.open('/dist/widget/index.html')
+  await tab.evaluate(() => {
+    document.querySelector<HTMLSelectElement>('[name=lang]')!.value = 'fr'
+    document.querySelector<HTMLInputElement>('#own-accent')!.checked = true
+    document.querySelector('#wishes')!.dispatchEvent(new Event('input'))
+  })
+  await expectText(tab, '#lines', /<tldr-widget lang="fr" style="--tldr-accent: #0a5c93; --tldr-on-accent: #ffffff"><\/tldr-widget>$/)
+  const shown = () => tab.evaluate(() => document.querySelector('#preview')!.shadowRoot!.querySelector<HTMLElement>('#summarize')!.innerText)
+  await expect.poll(shown).toBe('Résumer')
+})

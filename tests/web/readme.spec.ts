@@ -62,6 +62,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
     model: window.model,
     chat: window.model.createChat(),
     address: '/models/model.gguf',
+    signal: new AbortController().signal,
     show: (shown: unknown) => effects.push(String(shown)),
     document: { body: { append: (text: unknown) => effects.push(String(text)) } }
   }

@@ -113,7 +113,7 @@ test('works without a network after the first visit, page and model', async ({ p
 
   // The other pages are kept with it.
   await page.getByRole('link', { name: 'tritloom' }).click()
-  await page.getByRole('link', { name: /^Chat/ }).click()
+  await page.getByRole('link', { name: /^Chat Talk/ }).click()
   await expect(page.locator('#model-name')).toHaveText(/tiny-stories/, SLOW)
   await page.getByRole('link', { name: 'tritloom' }).click()
   await page.getByRole('link', { name: /A form from a text/ }).click()

@@ -286,6 +286,69 @@ test('the browser\'s own model where the page prefers it, and the article of the
   expect((await told(page)).filter(text => text.includes('forbids'))).toEqual([])
 })
 
+test('labels in the language of the page, of the element, and of slots; key points as a list; copy', async ({ page, context }) => {
+  // A browser that writes points, whose marks come apart.
+  await page.addInitScript(() => {
+    const texts = ['The key points:\n', '- It rai', 'ned.\n-', ' They built <b>', 'forts</b>.\n2. ', 'They read.']
+    const Summarizer = {
+      availability: async () => 'available',
+      create: async () => ({
+        inputQuota: 100000,
+        measureInputUsage: async () => 1,
+        summarizeStreaming: () => new ReadableStream({
+          start(controller) {
+            for (const text of texts) controller.enqueue(text)
+            controller.close()
+          }
+        }),
+        destroy: () => {}
+      })
+    }
+    Object.assign(window, { Summarizer })
+  })
+  await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
+  const first = page.locator('#first')
+  await first.evaluate(widget => {
+    document.documentElement.lang = 'de-AT'
+    widget.setAttribute('prefer', 'browser')
+    widget.setAttribute('type', 'key-points')
+    widget.setAttribute('lang', 'fr')
+    document.querySelector('#second')!.setAttribute('lang', 'de-AT')
+  })
+  await expect(first.getByRole('button', { name: 'Résumer', exact: true })).toBeVisible()
+  await expect(page.locator('#second').getByRole('button', { name: 'Zusammenfassen', exact: true })).toBeVisible()
+  // A language that it does not know is English, and says so; what the page names itself stays.
+  await first.evaluate(widget => {
+    widget.setAttribute('lang', 'fi')
+    const label = document.createElement('span')
+    Object.assign(label, { slot: 'sum-up', textContent: 'Tiivistä' })
+    widget.append(label)
+  })
+  await expect(first.getByText('Sum up your own text')).toHaveAttribute('lang', 'en')
+
+  await click(page, 'first', 'Tiivistä')
+  await expect(first.locator('#note')).toHaveText('By the browser’s own model')
+  await expect(first.getByRole('listitem')).toHaveText(['It rained.', 'They built <b>forts</b>.', 'They read.'])
+  await expect(first.locator('#summary p')).toHaveText('The key points:')
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await click(page, 'first', 'Copy')
+  await expect(first.getByText('Copied.')).toBeVisible()
+  expect(await page.evaluate(() => navigator.clipboard.readText()))
+    .toBe('The key points:\n- It rained.\n- They built <b>forts</b>.\n2. They read.')
+
+  // Where the page may not copy, the text is selected.
+  await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) })
+  await click(page, 'first', 'Copy')
+  await expect(first.getByText('The browser does not let this page copy.')).toBeVisible()
+
+  // Another summary is no list any more.
+  await first.evaluate(widget => widget.removeAttribute('type'))
+  await click(page, 'first', 'Tiivistä')
+  await expect(first.locator('#summary')).toContainText('- It rained.')
+  await expect(first.getByRole('listitem')).toHaveCount(0)
+  expect((await told(page)).filter(text => text.includes('forbids'))).toEqual([])
+})
+
 test('a widget that leaves before its text is known joins no model; one that is moved goes on', async ({ page }) => {
   await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
   const isJoined = await page.evaluate(async () => {

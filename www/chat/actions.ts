@@ -1,7 +1,8 @@
 // The buttons below a turn, which do something with it, and the forms that they open.
+import { copy } from '../shared/copy.ts'
 import { create } from '../shared/dom.ts'
-import { copy } from './clipboard.ts'
 import type { Turn } from './conversation.ts'
+import { say } from './speaker.ts'
 
 export interface Actions {
   edit(turn: Turn, text: string): void
@@ -43,7 +44,7 @@ export function createBar(turn: Turn, { index, count, isLast, isBusy, isLive }: 
     bar.append(create('span', '', `${index + 1}/${count}`))
     add('›', () => actions.choose(turn, 1), isBusy || index === count - 1).ariaLabel = 'Branch after'
   }
-  add('Copy', button => void copy(turn.content, button))
+  add('Copy', button => void copy(turn.content, button, say))
   add('Edit', () => openEditor(turn, bar, actions), isBusy)
   if (turn.role === 'assistant') {
     add('Regenerate', () => actions.regenerate(turn), isBusy)

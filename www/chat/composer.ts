@@ -1,9 +1,10 @@
 // The form in which the reader writes: the field, its files, Send and Stop, and their keys.
+import { copy } from '../shared/copy.ts'
 import { byId } from '../shared/dom.ts'
 import { createAttachments } from './attachments.ts'
-import { copy } from './clipboard.ts'
 import type { AttachedFile } from './conversation.ts'
 import { linkTo } from './link.ts'
+import { say } from './speaker.ts'
 
 interface Uses {
   send(text: string, files: AttachedFile[]): void
@@ -59,7 +60,7 @@ export function createComposer({ send, stop, linkedModel }: Uses) {
   stopButton.addEventListener('click', stop)
   linkButton.addEventListener('click', () => {
     try {
-      void copy(linkTo(location.href, field.value.trim(), linkedModel()), linkButton)
+      void copy(linkTo(location.href, field.value.trim(), linkedModel()), linkButton, say)
       tell('')
     } catch (error) {
       tell(error instanceof Error ? error.message : String(error))

@@ -5,6 +5,7 @@ import { byId } from '../shared/dom.ts'
 import { createKnown } from '../shared/model/known.ts'
 import { BUNDLED, createLoader } from '../shared/model/loader.ts'
 import { checkAvailable, failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
+import { keepPages } from '../shared/offline.ts'
 import { Chats, type Outcome } from './chats.ts'
 import { createComposer } from './composer.ts'
 import { messagesOf, siblingsOf, type Settings, type Turn } from './conversation.ts'
@@ -13,7 +14,6 @@ import { openId } from './kept.ts'
 import { Library } from './library.ts'
 import { promptOf } from './link.ts'
 import { createList } from './list.ts'
-import { keepPages } from './offline.ts'
 import { createPanels } from './panels.ts'
 import { createPicker } from './picker.ts'
 import { offerThinking, readSettings } from './sampling.ts'
@@ -138,7 +138,8 @@ await library.read()
 const last = openId.get()
 await chats.open(last !== undefined && library.conversations.has(last) ? last : undefined)
 await start()
-void keepPages()
+// A page that cannot be kept works as well, with a network.
+keepPages('../').catch(() => {})
 
 async function start() {
   const prompt = takePrompt()

@@ -1,10 +1,11 @@
 // The conversation on the page: the turns of the branch that is shown.
 import type { Token } from 'tritloom'
+import { copy } from '../shared/copy.ts'
 import { byId } from '../shared/dom.ts'
 import { createBar, createResults, type Actions, type Position } from './actions.ts'
-import { copy } from './clipboard.ts'
 import type { Turn } from './conversation.ts'
 import { createMessage, type MessageView } from './message.ts'
+import { say } from './speaker.ts'
 
 /** A turn with its position. */
 export interface Shown {
@@ -47,7 +48,7 @@ export function createTranscript(actions: Actions) {
 
   log.addEventListener('click', ({ target }) => {
     if (!(target instanceof HTMLButtonElement) || !target.matches('.code .copy')) return
-    void copy(target.closest('.code')!.querySelector('code')!.textContent, target)
+    void copy(target.closest('.code')!.querySelector('code')!.textContent, target, say)
   })
 
   function rowOf({ turn, position }: Shown): Row {

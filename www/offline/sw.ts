@@ -9,6 +9,8 @@ export {} // Makes this a module, which may declare a `self` of its own.
 const { version, files } = OFFLINE_SITE
 const PREFIX = 'tritloom-site-'
 const NAME = PREFIX + version
+/** Not of one version of the site. */
+const DOCS = 'tritloom-docs'
 
 /**
  * The address under which a file is stored. A page is stored under its folder, because most hosts
@@ -36,7 +38,26 @@ async function answer(request: Request): Promise<Response> {
   return (await cache.match(address(request.url))) ?? fetch(request)
 }
 
+/**
+ * A page or a file of the documentation, which is large: kept once it was seen, and fetched anew while there is a
+ * network.
+ */
+async function answerDocs(request: Request): Promise<Response> {
+  const cache = await caches.open(DOCS)
+  try {
+    const response = await fetch(request)
+    // Where there is no room for it, it is shown all the same.
+    if (response.ok && !response.redirected) await cache.put(request, response.clone()).catch(() => {})
+    return response
+  } catch (error) {
+    const seen = await cache.match(request, { ignoreSearch: true })
+    if (seen) return seen
+    throw error
+  }
+}
+
 const kept = new Set(files.map(address))
+const docs = new URL('docs/', self.registration.scope).href
 
 // There is no skipWaiting. An open page may still load files of its own version, which a new
 // service worker would not have.
@@ -48,4 +69,5 @@ self.addEventListener('fetch', event => {
   const { request } = event
   const isKept = request.method === 'GET' && kept.has(address(request.url))
   if (isKept) event.respondWith(answer(request))
+  else if (request.method === 'GET' && request.url.startsWith(docs)) event.respondWith(answerDocs(request))
 })

@@ -73,13 +73,11 @@ form.addEventListener('submit', event => {
 void keep()
 await loader.start()
 
-/** Stores the pages. The development server has no built site to store. */
+/** Stores the pages. */
 async function keep() {
-  if (!import.meta.env.PROD || !('serviceWorker' in navigator)) return
   const state = byId('offline-state', HTMLElement)
   try {
-    await keepPages()
-    state.textContent = 'This page is kept and opens offline.'
+    if (await keepPages('../')) state.textContent = 'This page is kept and opens offline.'
   } catch (error) {
     state.textContent = `This page could not be kept: ${error instanceof Error ? error.message : error}`
   }

@@ -1,26 +1,14 @@
-// Lets the pages open without a network next time.
-
-/** Stores the site's pages in this browser. Rejects where that cannot be. */
-export async function keepPages(): Promise<void> {
-  // It has to be at the site's root, because it answers for files of other folders too: for the
-  // package's worker and its wasm.
-  await navigator.serviceWorker.register(trusted('../sw.js'))
-  await navigator.serviceWorker.ready
-}
+// Keeps the site's pages, so that they open without a network next time.
+import { policy } from './trusted.ts'
 
 /**
- * An address of ours, for hosts that require Trusted Types. The standard types do not know these
- * yet.
+ * Starts the service worker, which is in the site's root `root`, because it answers for files of all folders. Gives
+ * whether the pages are kept; not by the development server, which has no built site. Rejects if the browser refuses.
  */
-function trusted(url: string): string {
-  const { trustedTypes } = window as unknown as { trustedTypes?: TrustedTypes }
-  return trustedTypes?.createPolicy('page', { createScriptURL: url => url }).createScriptURL(url) ?? url
-}
-
-interface TrustedTypes {
-  createPolicy(name: string, rules: Policy): Policy
-}
-
-interface Policy {
-  createScriptURL(url: string): string
+export async function keepPages(root: string): Promise<boolean> {
+  if (!import.meta.env.PROD || !('serviceWorker' in navigator)) return false
+  const worker = `${root}sw.js`
+  await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker)
+  await navigator.serviceWorker.ready
+  return true
 }

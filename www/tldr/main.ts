@@ -14,16 +14,12 @@ document.addEventListener('tldr-progress', event => {
   show()
 })
 
-// The development server has no built site to store.
-if (import.meta.env.PROD && 'serviceWorker' in navigator) {
-  try {
-    await keepPages()
-    kept.pages = true
-    show()
-  } catch (error) {
-    const why = error instanceof Error ? error.message : error
-    state.textContent = `The pages could not be kept: ${why}`
-  }
+try {
+  kept.pages = await keepPages('../')
+  show()
+} catch (error) {
+  const why = error instanceof Error ? error.message : error
+  state.textContent = `The pages could not be kept: ${why}`
 }
 
 function show() {

@@ -1,6 +1,6 @@
 // HTML to nodes of the page, without anything that could run or fetch.
 import DOMPurify, { type Config } from 'dompurify'
-import { policy } from '../trusted.ts'
+import { policy } from '../../shared/trusted.ts'
 
 const CONFIG: Config & { RETURN_DOM_FRAGMENT: true } = {
   ALLOWED_TAGS: [

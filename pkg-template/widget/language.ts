@@ -1,0 +1,15 @@
+// Which labels a language has.
+import { ENGLISH } from './labels.js'
+import type { Labels } from './labels.js'
+
+/** The labels of a language of BCP 47, and the language that they are in: English if there are none of it. */
+export async function labelsOf(language: string): Promise<{ labels: Labels, language: string }> {
+  const [primary = ''] = language.toLowerCase().split('-')
+  if (primary !== '' && primary !== 'en') {
+    // If the script cannot be fetched, the widget works all the same.
+    const others = await import('./languages.js').catch(() => undefined)
+    const labels = others?.LANGUAGES[primary]
+    if (labels) return { labels, language: primary }
+  }
+  return { labels: ENGLISH, language: 'en' }
+}
