@@ -7,13 +7,16 @@ use crate::gguf::TensorType;
 pub(super) struct F16;
 pub(super) struct Bf16;
 pub(super) struct F32;
+/// The upper bytes of split f16 alone.
+pub(super) struct Upper;
 
-/// The kernel of a type of `$bytes` bytes for eight values.
+/// The kernel of a type of `$bytes` bytes for eight values. `$upper` says whether they are upper bytes alone.
 macro_rules! dense {
-    ($format:ident, $ty:ident, $bytes:literal, $s:ident, $eight:ident => $load:expr) => {
+    ($format:ident, $ty:ident, $upper:literal, $bytes:literal, $s:ident, $eight:ident => $load:expr) => {
         impl Format for $format {
             const TYPE: TensorType = TensorType::$ty;
             const ORDER: Order = Order::Floats;
+            const UPPER: bool = $upper;
 
             #[inline(always)]
             fn row<S: Simd, const N: usize>(
@@ -49,9 +52,10 @@ macro_rules! dense {
     };
 }
 
-dense!(F16, F16, 16, s, eight => s.f16s(eight));
-dense!(Bf16, Bf16, 16, s, eight => s.bf16s(eight));
-dense!(F32, F32, 32, s, eight => s.floats(&aligned(eight)));
+dense!(F16, F16, false, 16, s, eight => s.f16s(eight));
+dense!(Bf16, Bf16, false, 16, s, eight => s.bf16s(eight));
+dense!(F32, F32, false, 32, s, eight => s.floats(&aligned(eight)));
+dense!(Upper, F16, true, 8, s, eight => s.uppers(eight));
 
 /// The bytes of eight f32 as f32. Weights may lie anywhere in memory.
 #[inline(always)]

@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use half::bf16;
 
-use super::simd::{Simd, f16};
+use super::simd::{Simd, approximate, f16};
 
 /// Needs no instructions but those that every machine has.
 #[derive(Clone, Copy)]
@@ -134,6 +134,11 @@ impl Simd for Scalar {
     #[inline(always)]
     fn bf16s(self, bytes: &[u8; 16]) -> [f32; 8] {
         from_fn(|i| bf16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]]).to_f32())
+    }
+
+    #[inline(always)]
+    fn uppers(self, bytes: &[u8; 8]) -> [f32; 8] {
+        bytes.map(approximate)
     }
 
     #[inline(always)]

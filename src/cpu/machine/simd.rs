@@ -98,6 +98,8 @@ pub(crate) trait Simd: Copy {
     fn any_f16s(self, bytes: &[u8; 16]) -> Self::Floats;
     /// Eight bf16.
     fn bf16s(self, bytes: &[u8; 16]) -> Self::Floats;
+    /// Eight upper bytes of split f16: see [`approximate`].
+    fn uppers(self, bytes: &[u8; 8]) -> Self::Floats;
     /// Eight int8.
     fn i8s(self, bytes: &[u8; 8]) -> Self::Floats;
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -118,6 +120,17 @@ pub(crate) trait Simd: Copy {
         q: Self::Input,
         scale: f32,
     ) -> Self::Floats;
+}
+
+/// Added to the exponent and the mantissa of an upper byte, it gives those of a f32 in the middle of the values
+/// that have the byte. A subnormal f16 counts as if it were none, which puts it off by less than 2^-14.
+pub(crate) const MIDDLE: u32 = 112 << 23 | 1 << 19;
+
+/// The f32 that stands for all split f16 with this upper byte: a sign, four bits of exponent, three of mantissa.
+#[inline(always)]
+pub(crate) fn approximate(upper: u8) -> f32 {
+    let bits = u32::from(upper);
+    f32::from_bits((bits & 0x80) << 24 | (((bits & 0x7f) << 20) + MIDDLE))
 }
 
 /// The value of an f16, which is a number.

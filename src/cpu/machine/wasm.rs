@@ -5,7 +5,7 @@
 
 use std::arch::wasm32::*;
 
-use super::simd::{Run, Simd, f16};
+use super::simd::{MIDDLE, Run, Simd, f16};
 
 /// WebAssembly's fixed-width SIMD.
 #[derive(Clone, Copy)]
@@ -201,6 +201,17 @@ macro_rules! common {
         fn bf16s(self, bytes: &[u8; 16]) -> Two {
             let v = load(bytes);
             each([u32x4_extend_low_u16x8(v), u32x4_extend_high_u16x8(v)], |v| i32x4_shl(v, 16))
+        }
+
+        #[inline(always)]
+        fn uppers(self, bytes: &[u8; 8]) -> Two {
+            // SAFETY: the pointer is to eight bytes. The instruction takes any alignment.
+            let v = unsafe { i16x8_load_extend_i8x8(bytes.as_ptr().cast()) };
+            each([i32x4_extend_low_i16x8(v), i32x4_extend_high_i16x8(v)], |v| {
+                // The sign fills the upper bits of a lane.
+                let kept = v128_and(i32x4_shl(v, 20), u32x4_splat(0x87f0_0000));
+                i32x4_add(kept, u32x4_splat(MIDDLE))
+            })
         }
 
         #[inline(always)]

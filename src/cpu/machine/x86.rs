@@ -5,7 +5,10 @@
 
 use std::arch::x86_64::*;
 
-use super::simd::{Run, Simd};
+use super::simd::{MIDDLE, Run, Simd};
+
+/// The sign, and the seven bits of an upper byte where a f32 has the lowest of its exponent.
+const UPPER_BITS: i32 = 0x87f0_0000_u32 as i32;
 
 /// Proves that the machine has AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
@@ -226,6 +229,17 @@ macro_rules! common {
             avx2!({
                 let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().cast()));
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
+            })
+        }
+
+        #[inline(always)]
+        fn uppers(self, bytes: &[u8; 8]) -> __m256 {
+            avx2!({
+                // The sign fills the upper bits, so all but the exponent's upper bits are right at once.
+                let wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes.as_ptr().cast()));
+                let moved = _mm256_slli_epi32::<20>(wide);
+                let kept = _mm256_and_si256(moved, _mm256_set1_epi32(UPPER_BITS));
+                _mm256_castsi256_ps(_mm256_add_epi32(kept, _mm256_set1_epi32(MIDDLE as i32)))
             })
         }
 
