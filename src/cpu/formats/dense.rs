@@ -24,8 +24,10 @@ macro_rules! dense {
                 row: &[u8],
                 x: &[Token<'_, S::Stored>; N],
             ) -> [f32; N] {
-                // Two sums for each token, because an addition takes some cycles.
-                let mut sums = [[$s.zeros(); 2]; N];
+                // Several sums for each token, because an addition takes some cycles. Upper bytes come sooner than
+                // whole values.
+                let each = if $upper && N == 1 { 4 } else { 2 };
+                let mut sums = [[$s.zeros(); 4]; N];
                 let (rows, _) = row.as_chunks::<{ 4 * $bytes }>();
                 for (n, four) in rows.iter().enumerate() {
                     let (eights, _) = four.as_chunks::<$bytes>();
@@ -37,7 +39,7 @@ macro_rules! dense {
                                 Some(x) => $s.floats(x),
                                 None => $s.zeros(),
                             };
-                            let sum = &mut sums[i][f % 2];
+                            let sum = &mut sums[i][f % each];
                             *sum = $s.mul_add(w, x, *sum);
                         });
                     });
@@ -45,6 +47,9 @@ macro_rules! dense {
                 let mut all = [$s.zeros(); N];
                 unroll!(i in N => {
                     all[i] = $s.add(sums[i][0], sums[i][1]);
+                    if each == 4 {
+                        all[i] = $s.add(all[i], $s.add(sums[i][2], sums[i][3]));
+                    }
                 });
                 totals($s, all)
             }

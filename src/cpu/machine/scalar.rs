@@ -54,8 +54,13 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
+    fn centred(self, v: [u8; 32]) -> [u8; 32] {
+        v.map(|byte| byte ^ 128)
+    }
+
+    #[inline(always)]
     fn digit(self, v: [u8; 32]) -> [u8; 32] {
-        v.map(|byte| ((u16::from(byte) * 3) >> 8) as u8)
+        v.map(|byte| ((u16::from(byte ^ 128) * 3) >> 8) as u8)
     }
 
     #[inline(always)]
