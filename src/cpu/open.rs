@@ -86,23 +86,32 @@ impl Opening for OnCpu {
             Some(set) => vec![set],
             None => available,
         };
-        let mut loader =
-            Loader { reader, config: &config, options, sets: &sets, n_ctx, chosen: Vec::new(), split };
+        let mut loader = Loader {
+            reader,
+            config: &config,
+            options,
+            sets: &sets,
+            n_ctx,
+            chosen: Vec::new(),
+            split,
+        };
         let weights = loader.load(table, progress).await?;
         progress(Progress::Compile);
         let chosen = loader.chosen;
         let best = sets.first().copied().unwrap_or(InstructionSet::SCALAR);
-        let mut kernels: Vec<String> =
-            chosen.iter().map(|(ty, set)| format!("{ty}/{}", set.name())).collect();
-        kernels.extend(weights.lm_head().split.iter().map(|split| format!("upper bytes/{}", split.set.name())));
+        let upper =
+            weights.lm_head().split.iter().map(|split| ("upper bytes".to_owned(), split.set));
+        let of_types = chosen.iter().map(|(ty, set)| (ty.to_string(), *set));
+        let sets_of: Vec<(String, InstructionSet)> = of_types.chain(upper).collect();
+        let kernels = sets_of.iter().map(|(name, set)| format!("{name}/{}", set.name())).collect();
         let set = InstructionSet::first_of(&sets, |set| trial::is_right(set, shape));
-        let types = chosen.iter().map(|(ty, set)| (ty.to_string(), *set));
-        let notes = types.chain([("attention".to_owned(), set)]).filter_map(|(what, set)| {
-            let (best, set) = (set != best).then_some((best.name(), set.name()))?;
-            Some(format!(
-                "{what} is computed with {set}, because its {best} code fails its test here"
-            ))
-        });
+        let notes =
+            sets_of.into_iter().chain([("attention".to_owned(), set)]).filter_map(|(what, set)| {
+                let (best, set) = (set != best).then_some((best.name(), set.name()))?;
+                Some(format!(
+                    "{what} is computed with {set}, because its {best} code fails its test here"
+                ))
+            });
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cpu = Cpu {
             notes: opened.note.iter().cloned().chain(notes).chain(shorter).collect(),

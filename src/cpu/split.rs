@@ -306,7 +306,9 @@ mod tests {
             ("pairs", filled(&|i, _| (i / 2 * 2 % 331) as f32 / 331.0 - 0.5)),
             (
                 "rows that differ in a lower byte",
-                filled(&|i, _| 1.0 + if i % COLUMNS == 3 { (i / COLUMNS) as f32 / 1024.0 } else { 0.0 }),
+                filled(&|i, _| {
+                    1.0 + if i % COLUMNS == 3 { (i / COLUMNS) as f32 / 1024.0 } else { 0.0 }
+                }),
             ),
         ];
         let mut xs: Vec<Vec<f32>> = [1.0, 1e-20, 1e15]
@@ -338,9 +340,8 @@ mod tests {
         let mut random = Random(7);
         let values: Vec<f32> = (0..ROWS * COLUMNS).map(|_| 0.05 * noise(&mut random)).collect();
         let matrix = matrix(InstructionSet::SCALAR, &values);
-        let x: Vec<f32> = (0..COLUMNS)
-            .map(|i| values[123 * COLUMNS + i] + 0.03 * noise(&mut random))
-            .collect();
+        let x: Vec<f32> =
+            (0..COLUMNS).map(|i| values[123 * COLUMNS + i] + 0.03 * noise(&mut random)).collect();
         let candidates = matrix.candidates(&Alone, &inputs(&matrix, &[x])).expect("no overflow");
         assert!(candidates[0].contains(&123));
         assert!(candidates[0].len() < ROWS / 20, "{} rows", candidates[0].len());

@@ -10,8 +10,8 @@ use futures_util::future::{LocalBoxFuture, ready};
 
 use super::{Model, Row};
 use crate::compute::{
-    About, Choice, Choosing, Compute, Depth, Loss, NO_TOKEN, Pending, Pick, Profile, Seat, Site, Span,
-    Steps, Tap, Traits,
+    About, Choice, Choosing, Compute, Depth, Loss, NO_TOKEN, Pending, Pick, Profile, Seat, Site,
+    Span, Steps, Tap, Traits,
 };
 use crate::error::{Error, Result};
 use crate::model::Config;
@@ -250,8 +250,7 @@ impl<M: Model> Steps for Host<M> {
     fn prefill_and_sample(&self, ids: &[u32], pos: usize, _begin: usize) -> Pending<Vec<Choice>> {
         let last = self.sequence(pos, ids).pop();
         let best = self.slots[self.slot.get()].borrow().takes_best(false);
-        let choose =
-            |logits: &Logits| self.choose_after(self.slot.get(), logits, ids, pos);
+        let choose = |logits: &Logits| self.choose_after(self.slot.get(), logits, ids, pos);
         Pending::ready(self.found(last.as_slice(), best).iter().map(choose).collect())
     }
 

@@ -28,11 +28,11 @@ fn results(kernel: &Kernel, set: InstructionSet, tokens: usize) -> Vec<u32> {
     // A block of 64 more, where the type has such blocks.
     let columns = COLUMNS + if kernel.ty == TensorType::Q2_0 { 64 } else { 0 };
     let weights: Vec<u8> = (0..ROWS)
-            .flat_map(|row| match kernel.upper {
-                true => hard_uppers(columns, &mut random),
-                false => hard_row(kernel.ty, columns, row, &mut random),
-            })
-            .collect();
+        .flat_map(|row| match kernel.upper {
+            true => hard_uppers(columns, &mut random),
+            false => hard_row(kernel.ty, columns, row, &mut random),
+        })
+        .collect();
     let inputs: Vec<Input> = (0..tokens)
         .map(|token| {
             let mut input = Input::default();

@@ -137,7 +137,7 @@ pub(crate) const MIDDLE: u32 = 112 << 23 | 1 << 19;
 #[inline(always)]
 pub(crate) fn approximate(upper: u8) -> f32 {
     let bits = u32::from(upper);
-    f32::from_bits((bits << 24 | bits << 20) & FROM_UPPER | MIDDLE)
+    f32::from_bits((bits & 0x80) << 24 | bits << 20 & FROM_UPPER | MIDDLE)
 }
 
 /// The value of an f16, which is a number.
