@@ -87,8 +87,8 @@ export interface LoadOptions {
   /**
    * The most threads of the CPU that compute, from 1 to 1024. In a browser, more than one needs a page that is
    * isolated from other origins (`crossOriginIsolated`), and that `worker` is not `false`. Where they are missing there
-   * are fewer, and `info.notes` says so; with `strict`, the load rejects with `missing-feature`. Texts do not depend on
-   * the number. Default: in such a page as many as the device has processors, up to 8; elsewhere one. A
+   * are fewer, and `info.notes` says so; with `strict`, the load rejects with `missing-feature`. So it is with more than
+   * two for each processor that the browser tells of. Texts do not depend on the number. Default: in such a page as many as the device has processors, up to 8; elsewhere one. A
    * GPU needs none.
    */
   threads?: number
@@ -282,8 +282,8 @@ export interface BackendAvailability {
   /** The reason why not, for people; absent if it is there. */
   reason?: string
   /**
-   * Tokens of an answer in a second, estimated for the size of a model; absent without a size. On a CPU, of
-   * one thread.
+   * Tokens of an answer in a second, estimated for the size of a model; absent without a size. On a CPU, with the
+   * threads that a load takes by default.
    */
   tokensPerSecond?: number
 }
