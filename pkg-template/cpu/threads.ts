@@ -62,7 +62,7 @@ const FIRST = 128
 
 /** The number of threads that compute if a load does not say it. */
 export const defaultThreads = (): number =>
-  Math.max(1, Math.min(globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
+  platform.threads ?? Math.max(1, Math.min(globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
 
 /** The number of threads that would compute in a worker of this page, if a load does not say it. */
 export const threadsInWorker = (): number =>
@@ -110,11 +110,11 @@ export function sharedMemory(): WebAssembly.Memory | undefined {
  * to the reasons of those that do not run, for people.
  */
 export async function startThreads(count: number, start: Start): Promise<string[]> {
-  const processors = globalThis.navigator?.hardwareConcurrency
+  const processors = platform.processors ?? globalThis.navigator?.hardwareConcurrency
   const most = Math.min(count, MAX_PER_PROCESSOR * Math.max(processors ?? PROCESSORS, 1) - 1)
   const threads = Array.from({ length: most }, () => started(start))
   const failures = (await Promise.all(threads)).filter(why => why !== undefined)
-  return [...failures, ...Array<string>(count - most).fill(`the browser tells of ${processors ?? 'no'} processors`)]
+  return [...failures, ...Array<string>(count - most).fill(`this machine tells of ${processors ?? 'no'} processors`)]
 }
 
 function started(start: Start): Promise<string | undefined> {

@@ -86,6 +86,6 @@ test('there are at most two threads for each processor', async () => {
   }))
   // The thread that calls is one of them.
   assert.deepEqual(await started(3, { hardwareConcurrency: 2 }), [3, 0, new Set()])
-  assert.deepEqual(await started(1023, { hardwareConcurrency: 2 }), [3, 1020, new Set(['the browser tells of 2 processors'])])
-  assert.deepEqual(await started(1023, {}), [15, 1008, new Set(['the browser tells of no processors'])])
+  assert.deepEqual(await started(1023, { hardwareConcurrency: 2 }), [3, 1020, new Set(['this machine tells of 2 processors'])])
+  assert.deepEqual(await started(1023, {}), [15, 1008, new Set(['this machine tells of no processors'])])
 })
