@@ -25,7 +25,7 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
             tokens.push(generate(&mut session, ids, &options).unwrap().ids);
         }
         let hot = Sampling { temperature: 8.0, seed: 3, ..Sampling::default() };
-        let penalized = Sampling { repeat_penalty: 1.2, ..Sampling::default() };
+        let penalized = Sampling { repeat_penalty: 5.0, ..Sampling::default() };
         for sampling in [hot, penalized] {
             let options = GenerateOptions { sampling, ..greedy(20) };
             tokens.push(generate(&mut session, ids, &options).unwrap().ids);

@@ -33,7 +33,7 @@ async function loadThere({ file, limits, cache, backend, context }: Question) {
   const script = `import '${here}tests/web/metered.mjs'; import '${here}pkg/protocol/worker.js'`
   const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
   const started = performance.now()
-  const model = await BitNet.load(new URL(file, here).href, { backend, worker, cache, gpu: { limits }, context })
+  const model = await BitNet.load(new URL(file, here).href, { backend, worker, cache, threads: 2, gpu: { limits }, context })
   const seconds = (performance.now() - started) / 1000
   const channel = new BroadcastChannel('wasm')
   const answered = new Promise<number>(resolve => { channel.onmessage = ({ data }) => resolve(data) })
