@@ -86,9 +86,9 @@ export interface LoadOptions {
   backend?: 'auto' | 'webgpu' | 'cpu'
   /**
    * The most threads of the CPU that compute, from 1 to 1024. In a browser, more than one needs a page that is
-   * isolated from other origins (`crossOriginIsolated`), and that `worker` is not `false`. Where they are missing there
-   * are fewer, and `info.notes` says so; with `strict`, the load rejects with `missing-feature`. Texts do not depend on
-   * the number. Default: in such a page as many as the device has processors, up to 8; elsewhere one. A
+   * isolated from other origins (`crossOriginIsolated`), and that `worker` is not `false`; Deno and Bun have one. Where they are missing there
+   * are fewer, and `info.notes` says so; with `strict`, the load rejects with `missing-feature`. So it is with more than
+   * two for each processor that the browser tells of. Texts do not depend on the number. Default: in such a page as many as the device has processors, up to 8; elsewhere, and in Node, one. A
    * GPU needs none.
    */
   threads?: number
@@ -99,11 +99,11 @@ export interface LoadOptions {
    */
   kv?: 'f16' | 'f32' | 'int8'
   /**
-   * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
+   * How the weights of the LM head are held. `f16`: as in the file. `int8`: each weight is
    * split into an upper and a lower byte. To choose a greedy token, or one drawn by the temperature
    * alone, the GPU then reads hardly more than the upper bytes. With top-k, top-p or min-p it also
-   * reads the lower bytes of tokens that may be kept. Both take the same memory and give the same
-   * tokens. `auto` (default): the faster one on this GPU.
+   * reads the lower bytes of tokens that may be kept. The CPU does so for greedy tokens without biases, penalties,
+   * formats and `logprobs`. Both take the same memory and give the same tokens. `auto` (default): the faster one.
    */
   lmHead?: 'auto' | 'f16' | 'int8'
   /**
@@ -282,8 +282,8 @@ export interface BackendAvailability {
   /** The reason why not, for people; absent if it is there. */
   reason?: string
   /**
-   * Tokens of an answer in a second, estimated for the size of a model; absent without a size. On a CPU, of
-   * one thread.
+   * Tokens of an answer in a second, estimated for the size of a model; absent without a size. On a CPU, with the
+   * threads that a load takes by default.
    */
   tokensPerSecond?: number
 }

@@ -26,6 +26,10 @@ export interface Platform {
   thread?: (url: URL) => Worker
   /** The reason why only one thread computes, for people. */
   oneThread?: string
+  /** The number of threads that compute if a load does not say it. */
+  threads?: number
+  /** The number of processors. */
+  processors?: number
   /** The bytes of a file of the package, by its name. */
   asset?: (name: string) => Promise<Uint8Array<ArrayBuffer>>
   /** The address of a source, which may be a path. Throws if it is neither. */

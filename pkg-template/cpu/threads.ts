@@ -2,6 +2,7 @@
 import { watch } from '../crate/wasm.js'
 import { platform } from '../platform.js'
 import { spawn } from '../threads/spawn.js'
+import { THREADED } from './threaded.js'
 
 /** The parts of a module's script that a thread calls. */
 export interface Threaded {
@@ -44,6 +45,15 @@ const PATIENCE = 10_000
 /** The most threads by default. More gain little, because they wait for the memory, and they are the visitor's. */
 const MAX_BY_DEFAULT = 8
 
+/** Processors, where a browser does not say how many there are. */
+const PROCESSORS = 8
+
+/**
+ * The most threads for each processor. Threads that wait for one another have to run at the same time. It is more than
+ * one, because some browsers tell of fewer processors than there are.
+ */
+const MAX_PER_PROCESSOR = 2
+
 /** The largest sizes to ask for, in pages of 64 KiB. A phone may refuse the first ones, because a size reserves addresses. */
 const SIZES = [65536, 32768, 16384]
 
@@ -52,16 +62,26 @@ const FIRST = 128
 
 /** The number of threads that compute if a load does not say it. */
 export const defaultThreads = (): number =>
-  Math.max(1, Math.min(globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
+  platform.threads ?? Math.max(1, Math.min(globalThis.navigator?.hardwareConcurrency ?? 1, MAX_BY_DEFAULT))
 
-/** The reason why threads cannot compute together here, for people; `undefined` if they may. */
-export function obstacle(): string | undefined {
+/** The number of threads that would compute in a worker of this page, if a load does not say it. */
+export const threadsInWorker = (): number =>
+  Object.keys(THREADED).length > 0 && obstacleInWorker() === undefined ? defaultThreads() : 1
+
+/** The reason why threads cannot compute together in a worker of this page, for people; `undefined` if they may. */
+function obstacleInWorker(): string | undefined {
   if (platform.oneThread) return platform.oneThread
   if (globalThis.crossOriginIsolated === false || typeof SharedArrayBuffer === 'undefined') {
     return 'the page is not isolated from other origins by COOP and COEP'
   }
   // The threads of the crate wait for their events with it.
-  if (!('waitAsync' in Atomics)) return 'the browser has no Atomics.waitAsync'
+  return 'waitAsync' in Atomics ? undefined : 'the browser has no Atomics.waitAsync'
+}
+
+/** The reason why threads cannot compute together here, for people; `undefined` if they may. */
+export function obstacle(): string | undefined {
+  const why = obstacleInWorker()
+  if (why !== undefined) return why
   try {
     // The value is not 1, so this does not wait.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1)
@@ -85,10 +105,16 @@ export function sharedMemory(): WebAssembly.Memory | undefined {
   return undefined
 }
 
-/** Starts threads for the model at `start.address`. Resolves to the reasons of those that do not run, for people. */
+/**
+ * Starts threads for the model at `start.address`, beside the one that calls, up to `MAX_PER_PROCESSOR` in all. Resolves
+ * to the reasons of those that do not run, for people.
+ */
 export async function startThreads(count: number, start: Start): Promise<string[]> {
-  const threads = Array.from({ length: count }, () => started(start))
-  return (await Promise.all(threads)).filter(why => why !== undefined)
+  const processors = platform.processors ?? globalThis.navigator?.hardwareConcurrency
+  const most = Math.min(count, MAX_PER_PROCESSOR * Math.max(processors ?? PROCESSORS, 1) - 1)
+  const threads = Array.from({ length: most }, () => started(start))
+  const failures = (await Promise.all(threads)).filter(why => why !== undefined)
+  return [...failures, ...Array<string>(count - most).fill(`this machine tells of ${processors ?? 'no'} processors`)]
 }
 
 function started(start: Start): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 // Files, threads and storage of Node, which Deno and Bun have too.
 import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { platform } from '../platform.js'
@@ -16,8 +17,11 @@ const ADDRESS = /^[a-z][a-z\d+.-]+:/i
 
 Object.assign(platform, {
   thread,
-  // Beside other work on the same processors, a model on two threads of Node took seconds for a token.
-  oneThread: 'only browsers have several threads',
+  // Not tested in the others.
+  ...('deno' in process.versions || 'bun' in process.versions ? { oneThread: 'only browsers and Node have several threads' } : {}),
+  // A program has other uses for its processors, so a load has to ask for more.
+  threads: 1,
+  processors: availableParallelism(),
   asset: (name: string) => readFile(join(PACKAGE, name)),
   address: (source: string) =>
     source === '' || ADDRESS.test(source) ? new URL(source) : pathToFileURL(resolve(source)),

@@ -5,6 +5,7 @@ import { badOption, checkOptions } from '../check.js'
 import { adapterOrWhy, described } from '../crate/adapter.js'
 import type { Adapter } from '../crate/adapter.js'
 import { bytesPerSecond, NO_SIMD, runnable } from '../cpu/probes.js'
+import { threadsInWorker } from '../cpu/threads.js'
 import { platform } from '../platform.js'
 import type { Availability, AvailabilityOptions, BackendAvailability } from '../types.js'
 
@@ -36,7 +37,7 @@ export async function availability(options: AvailabilityOptions = {}): Promise<A
 
 async function ofCpu(bytes: number | undefined): Promise<BackendAvailability> {
   if (!isBrowser()) return { available: false, reason: NO_BROWSER }
-  return runnable().length > 0 ? usable(bytes, bytesPerSecond) : { available: false, reason: NO_SIMD }
+  return runnable().length > 0 ? usable(bytes, () => bytesPerSecond(threadsInWorker())) : { available: false, reason: NO_SIMD }
 }
 
 /** A back end that is there. With a model's `bytes` its speed is estimated, by the rate at which it reads. */

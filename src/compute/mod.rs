@@ -5,6 +5,7 @@ mod choice;
 mod options;
 mod pending;
 mod profile;
+mod split;
 
 use std::ops::Range;
 
@@ -20,6 +21,7 @@ pub use choice::{Choice, Choosing, NO_TOKEN, Pick};
 pub use options::{Backend, EngineOptions, KvType, LmHead};
 pub use pending::{Pending, let_others_run};
 pub use profile::{KernelTime, Loss, Profile};
+pub use split::{MAX_NORM, MAX_SPLIT_COLUMNS, MIN_NORM, SLACK};
 
 /// A report on a load in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -64,7 +64,7 @@ pub enum LmHead {
     /// temperature alone, reads the upper bytes of all rows, and the lower bytes only of rows that
     /// could be the best, also with biases and penalties. A token drawn with top-k, top-p or min-p,
     /// without biases and penalties, reads the lower bytes of the rows that may be kept, if few
-    /// rows are expected.
+    /// rows are expected. The CPU does so for greedy tokens alone, without biases, penalties and masks.
     Int8,
 }
 

@@ -214,7 +214,7 @@ impl Cpu {
     }
 
     fn lm_head(&self) -> &Matrix {
-        self.weights.output.as_ref().unwrap_or(&self.weights.token_embd)
+        self.weights.lm_head()
     }
 
     /// The last norm of a residual stream.
@@ -225,6 +225,21 @@ impl Cpu {
             ops::rms_norm(x, weight, eps, &mut hidden);
             hidden
         }
+    }
+
+    /// The input of the LM head after each residual stream.
+    fn inputs_of_head(&self, streams: &[Vec<f32>]) -> Vec<Input> {
+        let (lm_head, norm) = (self.lm_head(), self.last_norm());
+        let mut inputs = vec![Input::default(); streams.len()];
+        each(&*self.pool, &mut inputs, |index, input| {
+            lm_head.prepare(input, &norm(&streams[index]));
+        });
+        inputs
+    }
+
+    /// Multiplies the products of the LM head.
+    fn logit_factor(&self) -> f32 {
+        1.0 / self.config.logit_scale
     }
 
     /// Every matrix of the blocks.
@@ -271,7 +286,7 @@ fn multiply_normed(
 
 /// The values of a row of a matrix.
 fn floats(matrix: &Matrix, row: usize) -> Vec<f32> {
-    let bytes = matrix.row(row);
+    let bytes = &*matrix.row(row);
     let halves = || bytes.as_chunks::<2>().0.iter();
     match matrix.kernel.ty {
         TensorType::F16 => halves().map(|b| half::f16::from_le_bytes(*b).to_f32()).collect(),
@@ -333,14 +348,10 @@ impl Model for Cpu {
 
     fn logits(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {
         let lm_head = self.lm_head();
-        let norm = self.last_norm();
-        let mut inputs = vec![Input::default(); streams.len()];
-        each(&*self.pool, &mut inputs, |index, input| {
-            lm_head.prepare(input, &norm(&streams[index]));
-        });
+        let inputs = self.inputs_of_head(streams);
         let mut products = Products::default();
         multiply(&*self.pool, [lm_head], &inputs, [&mut products]);
-        let per = 1.0 / self.config.logit_scale;
+        let per = self.logit_factor();
         let logits = (0..streams.len()).map(|token| {
             let mut logits = Vec::with_capacity(lm_head.rows);
             products.take(token, &mut logits);
@@ -350,6 +361,12 @@ impl Model for Cpu {
             logits
         });
         logits.collect()
+    }
+
+    fn best(&mut self, streams: &[Vec<f32>]) -> Option<Vec<u32>> {
+        let lm_head = self.lm_head();
+        lm_head.split.as_ref()?;
+        lm_head.best_rows(&*self.pool, &self.inputs_of_head(streams), self.logit_factor())
     }
 
     fn position_bytes(&self) -> usize {

@@ -53,6 +53,11 @@ impl Input {
         set.run(Prepare { input: self, order, x });
     }
 
+    /// The Euclidean norm of an input of floats.
+    pub(crate) fn norm(&self) -> f32 {
+        self.floats.iter().map(|x| x * x).sum::<f32>().sqrt()
+    }
+
     #[inline(always)]
     pub(crate) fn token<S: Simd>(&self) -> Token<'_, S::Stored> {
         Token {

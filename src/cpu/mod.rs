@@ -20,6 +20,7 @@ mod ops;
 mod pool;
 mod product;
 mod random;
+mod split;
 mod times;
 mod trial;
 mod weights;

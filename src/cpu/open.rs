@@ -8,10 +8,11 @@ use super::machine::InstructionSet;
 use super::pool::Pool;
 use super::trial;
 use super::weights::{Loader, weight_bytes};
-use crate::compute::{Compute, EngineOptions, LmHead, Opening, Progress};
+use crate::compute::{Compute, EngineOptions, Opening, Progress};
 use crate::error::{Error, Result};
+use crate::gguf::TensorType;
 use crate::host::{Host, HostTraits};
-use crate::model::{Angles, Config, Weight};
+use crate::model::{Angles, Config, Role, Weight};
 use crate::source::{Reader, Source};
 
 /// Bytes of KV cache that are taken by default. A caller who wants a larger context asks for it.
@@ -67,6 +68,7 @@ impl Opening for OnCpu {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Box<dyn Compute>> {
         check_shape(&config)?;
+        let split = split(&config, table, options)?;
         let shape = CacheShape::new(&config, options.kv);
         let asked = options.context_within(config.n_ctx)?;
         let pool = opened.pool();
@@ -84,26 +86,35 @@ impl Opening for OnCpu {
             Some(set) => vec![set],
             None => available,
         };
-        let mut loader =
-            Loader { reader, config: &config, options, sets: &sets, n_ctx, chosen: Vec::new() };
+        let mut loader = Loader {
+            reader,
+            config: &config,
+            options,
+            sets: &sets,
+            n_ctx,
+            chosen: Vec::new(),
+            split,
+        };
         let weights = loader.load(table, progress).await?;
         progress(Progress::Compile);
         let chosen = loader.chosen;
         let best = sets.first().copied().unwrap_or(InstructionSet::SCALAR);
-        let kernels = chosen.iter().map(|(ty, set)| format!("{ty}/{}", set.name())).collect();
-        let of_head = (options.lm_head == LmHead::Int8)
-            .then(|| "on the CPU the LM head stays as it is in the file".to_owned());
+        let upper =
+            weights.lm_head().split.iter().map(|split| ("upper bytes".to_owned(), split.set));
+        let of_types = chosen.iter().map(|(ty, set)| (ty.to_string(), *set));
+        let sets_of: Vec<(String, InstructionSet)> = of_types.chain(upper).collect();
+        let kernels = sets_of.iter().map(|(name, set)| format!("{name}/{}", set.name())).collect();
         let set = InstructionSet::first_of(&sets, |set| trial::is_right(set, shape));
-        let types = chosen.iter().map(|(ty, set)| (ty.to_string(), *set));
-        let notes = types.chain([("attention".to_owned(), set)]).filter_map(|(what, set)| {
-            let (best, set) = (set != best).then_some((best.name(), set.name()))?;
-            Some(format!(
-                "{what} is computed with {set}, because its {best} code fails its test here"
-            ))
-        });
+        let notes =
+            sets_of.into_iter().chain([("attention".to_owned(), set)]).filter_map(|(what, set)| {
+                let (best, set) = (set != best).then_some((best.name(), set.name()))?;
+                Some(format!(
+                    "{what} is computed with {set}, because its {best} code fails its test here"
+                ))
+            });
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cpu = Cpu {
-            notes: opened.note.iter().cloned().chain(notes).chain(of_head).chain(shorter).collect(),
+            notes: opened.note.iter().cloned().chain(notes).chain(shorter).collect(),
             kernels,
             weights,
             cache,
@@ -132,6 +143,17 @@ impl OnCpu {
         }
         pool(self.threads)
     }
+}
+
+/// The tensor of the LM head, if it is to be split. Reading half of its bytes is faster on any CPU.
+///
+/// Errors: `bad-option` if it cannot be split, but the caller asks for it.
+fn split(config: &Config, table: &[Weight], options: &EngineOptions) -> Result<Option<Role>> {
+    let of = |role: Role| table.iter().find(|weight| weight.role == role);
+    let Some(weight) = of(Role::Output).or_else(|| of(Role::TokenEmbd)) else { return Ok(None) };
+    let is_f16 = weight.tensor.ty == TensorType::F16;
+    let splits = options.lm_head.splits(is_f16, [config.n_vocab, config.n_embd], true)?;
+    Ok(splits.then_some(weight.role))
 }
 
 /// The tokens of context, if none are asked for and there is enough memory.

@@ -1,5 +1,6 @@
 //! A matrix in memory, and products whose rows are split over threads.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::formats::{Job, Kernel, product_of_floats};
@@ -7,6 +8,7 @@ use super::input::{Input, Order};
 use super::machine::{InstructionSet, Run, Simd};
 use super::ops;
 use super::pool::{Pool, each};
+use super::split::Split;
 use crate::blocks::{BlockType, block_type};
 use crate::model::Activation;
 
@@ -29,6 +31,8 @@ pub(super) struct Matrix {
     pub(super) factor: f32,
     /// Whether inputs stay floats, in a matrix of blocks.
     pub(super) of_floats: bool,
+    /// How an F16 matrix is split. Its bytes are then all upper bytes, and all lower ones after them.
+    pub(super) split: Option<Split>,
 }
 
 impl Matrix {
@@ -37,10 +41,17 @@ impl Matrix {
         self.bytes.len() / self.rows.max(1)
     }
 
-    /// Bytes of row `index`.
-    pub(super) fn row(&self, index: usize) -> &[u8] {
+    /// Bytes of row `index`, as in the file.
+    pub(super) fn row(&self, index: usize) -> Cow<'_, [u8]> {
         let len = self.row_bytes();
-        &self.bytes[index * len..][..len]
+        match &self.split {
+            None => Cow::Borrowed(&self.bytes[index * len..][..len]),
+            Some(_) => {
+                let mut row = vec![0; len];
+                self.join(index, &mut row);
+                Cow::Owned(row)
+            }
+        }
     }
 
     /// Makes `input` of the values `x`.
@@ -53,13 +64,16 @@ impl Matrix {
         if self.of_floats { block_type(self.kernel.ty) } else { None }
     }
 
-    fn part_rows(&self) -> usize {
+    pub(super) fn part_rows(&self) -> usize {
         if self.rows < MANY { ROWS } else { VOCABULARY_ROWS }
     }
 
     /// Multiplies `rows` with each input. `out` is `[inputs][rows]`.
     fn multiply(&self, rows: Range<usize>, inputs: &[Input], out: &mut [f32]) {
         let row_bytes = self.row_bytes();
+        if self.split.is_some() {
+            return self.multiply_split(rows, inputs, out);
+        }
         let weights = &self.bytes[rows.start * row_bytes..rows.end * row_bytes];
         let job = Job { weights, row_bytes, factor: self.factor, inputs };
         match self.block() {

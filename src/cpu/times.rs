@@ -66,7 +66,7 @@ pub fn product_times(threads: Option<usize>) -> Vec<ProductTime> {
 fn matrix(kernel: &'static Kernel) -> Matrix {
     let bytes = random_rows(kernel.ty, COLUMNS, 8).repeat(ROWS / 8);
     let set = InstructionSet::SCALAR;
-    Matrix { kernel, set, rows: ROWS, bytes, factor: 1.0, of_floats: false }
+    Matrix { kernel, set, rows: ROWS, bytes, factor: 1.0, of_floats: false, split: None }
 }
 
 /// The picoseconds of a weight and a token in one product.

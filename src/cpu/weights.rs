@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use super::formats::{Kernel, kernel_of};
 use super::machine::InstructionSet;
 use super::product::Matrix;
+use super::split::Split;
 use crate::blocks::{are_finite, block_type};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
@@ -30,6 +31,13 @@ pub(super) struct Weights {
     pub(super) rope_divisors: Option<Vec<f32>>,
     /// A hash of the first bytes of each tensor. A GPU has another one.
     pub(super) sample: u64,
+}
+
+impl Weights {
+    /// The LM head, which may be the embedding.
+    pub(super) fn lm_head(&self) -> &Matrix {
+        self.output.as_ref().unwrap_or(&self.token_embd)
+    }
 }
 
 /// The weights of a block. Norms that the architecture does not have are `None`.
@@ -63,6 +71,8 @@ pub(super) struct Loader<'a, S> {
     pub(super) n_ctx: usize,
     /// The instruction set of each type of matrix so far.
     pub(super) chosen: Vec<(TensorType, InstructionSet)>,
+    /// The tensor that is split into upper and lower bytes.
+    pub(super) split: Option<Role>,
 }
 
 /// A tensor in memory.
@@ -136,6 +146,11 @@ impl<S: Source> Loader<'_, S> {
         let rows = kept_rows(weight, self.config);
         let kept = rows as u64 * row;
         let each = (SLICE / row.max(1)).max(1) * row.max(1);
+        let mut split = (self.split == Some(weight.role)).then(|| Split::new(self.sets));
+        if split.is_some() {
+            // All upper bytes are before the lower ones, so there is no end to add to.
+            bytes.resize(kept as usize, 0);
+        }
         let mut at = 0;
         while at < codes {
             let next = (at + each).min(codes);
@@ -148,7 +163,15 @@ impl<S: Source> Loader<'_, S> {
             }
             check(weight, at, &slice)?;
             let of_padding = next.saturating_sub(kept.max(at)) as usize;
-            bytes.extend_from_slice(&slice[..slice.len() - of_padding]);
+            let slice = &slice[..slice.len() - of_padding];
+            match &mut split {
+                None => bytes.extend_from_slice(slice),
+                Some(split) => {
+                    let (upper, lower) = bytes.split_at_mut(kept as usize / 2);
+                    let at = (at.min(kept) / 2) as usize;
+                    split.add(slice, row as usize / 2, &mut upper[at..], &mut lower[at..]);
+                }
+            }
             at = next;
             let loaded = tensor.offset + at;
             progress(Progress::Upload { loaded, total: self.reader.len() });
@@ -162,7 +185,7 @@ impl<S: Source> Loader<'_, S> {
         // Blocks become floats before they are multiplied with floats.
         let set = self.choose(if of_floats { TensorType::F32 } else { tensor.ty })?;
         let kernel = kernel(tensor.ty)?;
-        Ok(Matrix { kernel, set, rows, bytes, factor, of_floats })
+        Ok(Matrix { kernel, set, rows, bytes, factor, of_floats, split })
     }
 
     /// The instruction set of the kernel of a type.

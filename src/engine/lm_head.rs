@@ -2,16 +2,12 @@
 
 use super::weights::Vocabulary;
 use crate::compute::LmHead;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{
-    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, Rescored, leads, pays, rescored_blocks,
-    vocab_blocks,
+    Approximation, Dense, DenseType, Rescored, leads, pays, rescored_blocks, vocab_blocks,
 };
 use crate::sampling::Sampling;
-
-/// `auto` does not split a smaller LM head.
-const MIN_BYTES: usize = 32 << 20;
 
 /// The plans and buffers of the searches on a split embedding.
 pub(super) struct Candidates {
@@ -74,33 +70,13 @@ impl Candidates {
     }
 }
 
-/// Refuses an LM head that cannot be split, if the caller asked for splitting.
+/// Whether to split `w`.
 ///
-/// Errors: `bad-option`.
-pub(super) fn check(lm_head: LmHead, w: &Vocabulary) -> Result<()> {
-    match obstacle(w) {
-        Some(why) if lm_head == LmHead::Int8 => {
-            Err(Error::BadOption { name: "lmHead".into(), why: format!("cannot be int8: {why}") })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether to split `w`. `auto` does so where it makes tokens faster: reading a small LM head takes
-/// less time than finding its candidates.
-pub(super) fn splits(lm_head: LmHead, w: &Vocabulary, gpu: &Gpu) -> bool {
-    let large = |w: &Dense| w.rows * w.k * w.ty.bytes() >= MIN_BYTES;
-    let pays = gpu.tuning.split_lm_head && w.dense().is_some_and(large);
-    match lm_head {
-        LmHead::F16 => false,
-        LmHead::Int8 => true,
-        LmHead::Auto => pays && obstacle(w).is_none(),
-    }
-}
-
-fn obstacle(w: &Vocabulary) -> Option<String> {
-    let Some(Dense { k, ty: DenseType::F16, .. }) = w.dense() else {
-        return Some("the LM head is not of F16".into());
+/// Errors: `bad-option` if it cannot be split, but the caller asks for it.
+pub(super) fn splits(lm_head: LmHead, w: &Vocabulary, gpu: &Gpu) -> Result<bool> {
+    let (is_f16, shape) = match w.dense() {
+        Some(Dense { rows, k, ty, .. }) => (*ty == DenseType::F16, [*rows, *k]),
+        None => (false, [0; 2]),
     };
-    (*k > MAX_SPLIT_COLUMNS).then(|| format!("rows have {k} values, more than {MAX_SPLIT_COLUMNS}"))
+    lm_head.splits(is_f16, shape, gpu.tuning.split_lm_head)
 }

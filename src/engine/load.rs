@@ -56,9 +56,8 @@ impl Engine {
             dot::choose(&mut gpu).await?;
         }
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        lm_head::check(options.lm_head, weights.lm_head())?;
+        let splits = lm_head::splits(options.lm_head, weights.lm_head(), &gpu)?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;
-        let splits = lm_head::splits(options.lm_head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => {
                 let mut recorder = Recorder::new(&gpu, &state.step);

@@ -10,8 +10,8 @@ use futures_util::future::{LocalBoxFuture, ready};
 
 use super::{Model, Row};
 use crate::compute::{
-    About, Choice, Choosing, Compute, Depth, Loss, NO_TOKEN, Pending, Profile, Seat, Site, Span,
-    Steps, Tap, Traits,
+    About, Choice, Choosing, Compute, Depth, Loss, NO_TOKEN, Pending, Pick, Profile, Seat, Site,
+    Span, Steps, Tap, Traits,
 };
 use crate::error::{Error, Result};
 use crate::model::Config;
@@ -71,7 +71,22 @@ struct Slot {
     n_counted: usize,
 }
 
+/// The logits that a choice of a token takes.
+enum Logits {
+    All(Vec<f32>),
+    /// None but the greatest, which this token has.
+    Best(u32),
+}
+
 impl Slot {
+    /// Whether the token with the greatest logit is chosen, and nothing else about the logits matters. `drafted`
+    /// is whether it comes after a token of a draft pass.
+    fn takes_best(&self, drafted: bool) -> bool {
+        let choosing = &self.choosing;
+        let is_best = drafted || choosing.pick() == Pick::Best;
+        is_best && !choosing.adjusts() && choosing.logprobs.is_none()
+    }
+
     /// Counts a token that a step computes.
     fn count(&mut self, id: u32, pos: usize) {
         if pos >= self.n_counted {
@@ -84,13 +99,17 @@ impl Slot {
     /// chosen.
     fn choose(
         &self,
-        logits: &[f32],
+        logits: &Logits,
         times: &BTreeMap<u32, f32>,
         n: usize,
         drafted: Option<usize>,
     ) -> Choice {
+        let logits = match logits {
+            Logits::All(logits) => logits,
+            Logits::Best(id) => return Choice::from(*id),
+        };
         let Choosing { sampling, bias, logprobs, masked } = &self.choosing;
-        let mut adjusted = logits.to_vec();
+        let mut adjusted = logits.clone();
         bias.add_to(&mut adjusted);
         sampling.penalize_counted(&mut adjusted, times);
         if *masked {
@@ -161,6 +180,15 @@ impl<M: Model> Host<M> {
         self.model.borrow_mut().logits(streams)
     }
 
+    /// The logits after each of `streams`, or the greatest alone, if the choices take the `best`.
+    fn found(&self, streams: &[Vec<f32>], best: bool) -> Vec<Logits> {
+        let found = if best { self.model.borrow_mut().best(streams) } else { None };
+        match found {
+            Some(ids) => ids.into_iter().map(Logits::Best).collect(),
+            None => self.logits(streams).into_iter().map(Logits::All).collect(),
+        }
+    }
+
     /// Computes the token that was chosen last in the slot of each of `seats`.
     fn step(&self, seats: &[Seat]) -> Vec<Vec<f32>> {
         let row = |seat: &Seat| {
@@ -172,8 +200,9 @@ impl<M: Model> Host<M> {
 
     /// Chooses the tokens after those of [`Host::step`].
     fn choose_all(&self, seats: &[Seat], streams: &[Vec<f32>]) -> Vec<Choice> {
-        let logits = self.logits(streams);
-        let choose = |(seat, logits): (&Seat, Vec<f32>)| {
+        let best = seats.iter().all(|seat| self.slots[seat.slot].borrow().takes_best(false));
+        let logits = self.found(streams, best);
+        let choose = |(seat, logits): (&Seat, Logits)| {
             let token = self.slots[seat.slot].borrow().token;
             self.choose_after(seat.slot, &logits, &[token], seat.pos)
         };
@@ -181,7 +210,7 @@ impl<M: Model> Host<M> {
     }
 
     /// Chooses the token after `ids` in a slot, by the logits after them.
-    fn choose_after(&self, slot: usize, logits: &[f32], ids: &[u32], pos: usize) -> Choice {
+    fn choose_after(&self, slot: usize, logits: &Logits, ids: &[u32], pos: usize) -> Choice {
         let n = pos + ids.len();
         let mut slot = self.slots[slot].borrow_mut();
         if let Some(&last) = ids.last() {
@@ -220,8 +249,9 @@ fn rows_of(spans: &[Span<'_>]) -> Vec<Row> {
 impl<M: Model> Steps for Host<M> {
     fn prefill_and_sample(&self, ids: &[u32], pos: usize, _begin: usize) -> Pending<Vec<Choice>> {
         let last = self.sequence(pos, ids).pop();
-        let logits = self.logits(last.as_slice()).pop().unwrap_or_default();
-        Pending::ready(vec![self.choose_after(self.slot.get(), &logits, ids, pos)])
+        let best = self.slots[self.slot.get()].borrow().takes_best(false);
+        let choose = |logits: &Logits| self.choose_after(self.slot.get(), logits, ids, pos);
+        Pending::ready(self.found(last.as_slice(), best).iter().map(choose).collect())
     }
 
     fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>> {
@@ -234,7 +264,8 @@ impl<M: Model> Steps for Host<M> {
         pos: usize,
         uncertain: &[u32],
     ) -> Pending<Vec<Choice>> {
-        let logits = self.logits(&self.sequence(pos, ids));
+        let best = self.slots[self.slot.get()].borrow().takes_best(true);
+        let logits = self.found(&self.sequence(pos, ids), best);
         let slot = self.slots[self.slot.get()].borrow();
         let mut times = slot.times.clone();
         let mut count = |id: u32| *times.entry(id).or_default() += 1.0;

@@ -39,6 +39,12 @@ pub trait Model {
     /// The logits `[n_vocab]` of each residual stream.
     fn logits(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>>;
 
+    /// The token with the greatest logit after each residual stream; of equal ones, the one with the lowest id.
+    /// `None` if finding it takes all logits.
+    fn best(&mut self, _streams: &[Vec<f32>]) -> Option<Vec<u32>> {
+        None
+    }
+
     /// Bytes of a position in each buffer of the KV cache, a multiple of 4. The buffers are the keys of
     /// the first block, its values, and so on.
     fn position_bytes(&self) -> usize;

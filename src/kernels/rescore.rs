@@ -122,18 +122,13 @@ use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, 
 use super::selection::SamplingParams;
 use super::weight::{Dense, DenseType};
 use super::workgroups::WORKGROUP;
+use crate::compute::{MAX_NORM, MIN_NORM, SLACK};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 use crate::sampling::{MAX_BIAS, Sampling};
 
 /// The rows that one workgroup searches for the best token.
 pub(super) const VOCAB_BLOCK: usize = 256;
-
-/// A factor that covers the rounding of a sum of squares.
-pub(super) const SLACK: f32 = 1.002;
-
-/// `2⁻⁵⁶`. Taken together, all values whose squares underflow have a smaller norm.
-pub const MIN_NORM: f32 = 1.0 / (1u64 << 56) as f32;
 
 /// The error of the noise, which the bound of a drawn token's rank includes.
 const NOISE_ERROR: f32 = 1e-4;
@@ -143,9 +138,6 @@ const ROUNDING: f32 = 1.0 / (1u32 << 20) as f32;
 
 /// With a larger [`growth`], logits could overflow, and hardly any row would be ruled out.
 const MAX_GROWTH: f32 = 16.0;
-
-/// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
-pub(super) const MAX_NORM: f32 = 1e30;
 
 /// The most shards of one dispatch. It has bindings for so many.
 pub(super) const TOGETHER: usize = 2;

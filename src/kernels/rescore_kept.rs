@@ -96,12 +96,11 @@
 //! With a Gaussian embedding, many tokens share the weight: top-p alone reads all of its rows.
 
 use super::gemv_upper::Approximation;
-use super::rescore::{
-    MAX_NORM, MIN_NORM, SLACK, TOGETHER, VOCAB_BLOCK, rescored_blocks, row_groups,
-};
+use super::rescore::{TOGETHER, VOCAB_BLOCK, rescored_blocks, row_groups};
 use super::rows::{LmHeadRows, ShardRows, dense_consts, shard_consts};
 use super::selection::SamplingParams;
 use super::weight::{Dense, DenseType};
+use crate::compute::{MAX_NORM, MIN_NORM, SLACK};
 use crate::gpu::{Access, Allocation, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 use crate::sampling::Sampling;

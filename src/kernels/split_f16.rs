@@ -1,11 +1,8 @@
-use super::rescore::SLACK;
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
 use super::weight::{Dense, DenseType};
+use crate::compute::{MAX_SPLIT_COLUMNS, SLACK};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
-
-/// The longest row that fits into workgroup memory. The sums of its lanes take some of it too.
-pub const MAX_SPLIT_COLUMNS: usize = 7680;
 
 /// Fewer lanes than other kernels have, because their sums take workgroup memory too.
 const WORKGROUP: u32 = 128;

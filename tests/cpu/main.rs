@@ -11,4 +11,5 @@ mod support;
 mod embed;
 mod families;
 mod goldens;
+mod lm_head;
 mod sessions;

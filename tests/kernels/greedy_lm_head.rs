@@ -5,9 +5,10 @@
 use std::collections::HashSet;
 
 use half::f16;
+use tritloom::compute::MIN_NORM;
 use tritloom::gpu::{Buffer, Gpu, Plan, Recorder};
 use tritloom::kernels::{
-    ADJUSTED_WORDS, Adjustments, Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, Penalties,
+    ADJUSTED_WORDS, Adjustments, Approximation, Dense, DenseType, NO_TOKEN, Penalties,
     SamplingParams, adjusts_little, leads, rescored_blocks, vocab_blocks,
 };
 use tritloom::sampling::{Mask, Sampling};

@@ -17,10 +17,16 @@ test('every golden text of a small model, token by token', () => using(GOLDEN, {
   for (const golden of goldens) assert.deepEqual(await continuation(model, golden), expected(golden), golden.name)
 }))
 
-test('one thread computes, and a note says so if more were asked for', () => using(GOLDEN, { threads: 2 }, async model => {
-  assert.equal(model.info.threads, 1)
-  assert.equal(model.info.notes.at(-1), 'one thread computes: only browsers have several threads')
-}))
+test('one thread computes unless more are asked for, which give the same texts', { timeout: 300_000 }, async () => {
+  await using(GOLDEN, {}, async model => assert.equal(model.info.threads, 1))
+  // Node 20 makes wrong code of waits: see src/cpu/machine/bell.rs. That stopped one load of three.
+  for (const golden of goldens) {
+    await using(GOLDEN, { backend: 'cpu', threads: 2, strict: true, template: 'builtin' }, async model => {
+      assert.equal(model.info.threads, 2)
+      assert.deepEqual(await continuation(model, golden), expected(golden), golden.name)
+    })
+  }
+})
 
 test('the bundled model answers, token by token', () => using(BUNDLED, {}, async model => {
   const golden = bundledGoldens.find(({ name }) => name === 'who')

@@ -1,5 +1,6 @@
 // The options of the command line, without a command: all of them reach the package, which takes them.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -53,4 +54,21 @@ test('every option of the tables is taken', async () => {
       assert.equal(vector.length, 8)
     }
   })
+})
+
+/** The options of a command of the crate. */
+const ofCrate = (...command) => {
+  const help = execFileSync('cargo', ['run', '--quiet', '--', ...command, '--help'], { cwd: inRoot(), encoding: 'utf8' })
+  return [...help.matchAll(/^ +(?:-\w, )?--([\w-]+)/gm)].map(([, name]) => name).filter(name => !['help', 'version'].includes(name))
+}
+
+test('the options have the names of those of the crate\'s command', () => {
+  // The crate has several instruction sets, and downloads nothing. Its answers have no use for a pooling.
+  const of = (...tables) => Object.keys(Object.assign({}, ...tables))
+  const only = ['cache', 'integrity', 'pooling']
+  const answers = of(LOAD, GENERATE, ANSWER).filter(name => !only.includes(name))
+  assert.deepEqual(answers.concat('instructions').sort(), ofCrate().sort())
+  // Its command for vectors has fewer options of a load.
+  const embed = ofCrate('embed').filter(name => name !== 'instructions')
+  assert.deepEqual(embed.filter(name => !(name in LOAD)).sort(), of(EMBED).sort())
 })

@@ -53,3 +53,39 @@ test('a GPU that fails when it is opened is left for the CPU, unless it was aske
     assert.equal((await withGpu(async () => card, () => chosen(options))).instead, undefined)
   }
 })
+
+test('an estimate of the CPU is for the threads that a load would take', async () => {
+  const { availability } = await part('page/availability.js')
+  // Each run takes a millisecond, so the estimates do not depend on this machine.
+  let now = 0
+  const clock = { now: () => now++ }
+  const estimate = (isolated, processors) => having('performance', clock, () => having('isSecureContext', true, () =>
+    having('crossOriginIsolated', isolated, () => having('navigator', { hardwareConcurrency: processors }, async () =>
+      (await availability({ bytes: 1e9 })).backends.cpu.tokensPerSecond))))
+  const alone = await estimate(false, 8)
+  assert.ok(alone > 0)
+  assert.equal(await estimate(true, 1), alone)
+  const [two, eight] = [await estimate(true, 2), await estimate(true, 8)]
+  assert.ok(alone < two && two < 2 * alone, `${two} beside ${alone}`)
+  assert.ok(two < eight && eight < 8 * alone, `${eight} beside ${alone}`)
+  assert.equal(await estimate(true, 64), eight)
+})
+
+test('there are at most two threads for each processor', async () => {
+  const { startThreads } = await part('cpu/threads.js')
+  let made = 0
+  class Worker {
+    constructor() { made += 1 }
+    postMessage() { this.onmessage({ data: { runs: true } }) }
+    terminate() {}
+  }
+  const started = (count, navigator) => having('Worker', Worker, () => having('navigator', navigator, async () => {
+    made = 0
+    const failures = await startThreads(count, {})
+    return [made, failures.length, new Set(failures)]
+  }))
+  // The thread that calls is one of them.
+  assert.deepEqual(await started(3, { hardwareConcurrency: 2 }), [3, 0, new Set()])
+  assert.deepEqual(await started(1023, { hardwareConcurrency: 2 }), [3, 1020, new Set(['this machine tells of 2 processors'])])
+  assert.deepEqual(await started(1023, {}), [15, 1008, new Set(['this machine tells of no processors'])])
+})

@@ -18,20 +18,22 @@ const SIXTEENTH = { maxStorageBufferBindingSize: 8 * MIB, maxBufferSize: 16 * MI
 interface Question {
   file: string
   limits: object
-  cache: 'use' | 'only'
+  cache: 'use' | 'only' | 'off'
+  backend: 'webgpu' | 'cpu'
+  context: number
 }
 
 /**
  * In the page. `agent` is what `performance.measureUserAgentSpecificMemory()` says, in bytes like
  * the rest.
  */
-async function loadThere({ file, limits, cache }: Question) {
+async function loadThere({ file, limits, cache, backend, context }: Question) {
   const here = new URL('../../', location.href)
   const { BitNet } = await import(`${here}pkg/index.js`)
   const script = `import '${here}tests/web/metered.mjs'; import '${here}pkg/protocol/worker.js'`
   const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
   const started = performance.now()
-  const model = await BitNet.load(new URL(file, here).href, { backend: 'webgpu', worker, cache, gpu: { limits }, context: 256 })
+  const model = await BitNet.load(new URL(file, here).href, { backend, worker, cache, threads: 2, gpu: { limits }, context })
   const seconds = (performance.now() - started) / 1000
   const channel = new BroadcastChannel('wasm')
   const answered = new Promise<number>(resolve => { channel.onmessage = ({ data }) => resolve(data) })
@@ -63,7 +65,7 @@ test('a large file goes to the GPU and into storage in parts, whatever the GPU g
   const browser = await LoneBrowser.open(executablePath!, chromiumFlags([...args, '--enable-blink-features=ForceEagerMeasureMemory']), page)
   try {
     const load = async (name: string, limits: object, cache: 'use' | 'only') => {
-      const { answer, most } = await browser.ask(loadThere, { file: FILE, limits, cache })
+      const { answer, most } = await browser.ask(loadThere, { file: FILE, limits, cache, backend: 'webgpu', context: 256 })
       report(name, answer, most)
       return { ...answer, most }
     }
@@ -82,6 +84,28 @@ test('a large file goes to the GPU and into storage in parts, whatever the GPU g
       expect(most.browser).toBeLessThan(MAX_MEMORY)
       expect(most.together).toBeLessThan(MAX_MEMORY)
     }
+  } finally {
+    await browser.close()
+    rmSync(FILE, { force: true })
+  }
+})
+
+test('2B-4T on the CPU takes less than 1.9 GB in all', { tag: '@all' }, async ({ baseURL }) => {
+  test.skip(process.platform !== 'linux', 'reads /proc')
+  test.setTimeout(1_200_000)
+  mkdirSync('target', { recursive: true })
+  execFileSync('cargo', ['run', '--quiet', '--', 'random', '--shape', '2b4t', FILE], { stdio: 'inherit' })
+  const { executablePath, args = [] } = test.info().project.use.launchOptions!
+  const page = `${baseURL}/as/isolated/scripts/bench/alone.html`
+  const browser = await LoneBrowser.open(executablePath!, chromiumFlags([...args, '--enable-blink-features=ForceEagerMeasureMemory']), page)
+  try {
+    // All the context that the model was made for.
+    const { answer, most } = await browser.ask(loadThere, { file: FILE, limits: {}, cache: 'off', backend: 'cpu', context: 4096 })
+    report('on the CPU', answer, most)
+    expect(answer.tokens.length).toBe(6)
+    expect(answer.wasm).toBeGreaterThan(statSync(FILE).size)
+    expect(answer.wasm + answer.agent).toBeLessThan(1.9e9)
+    expect(most.together).toBeLessThan(1.9e9)
   } finally {
     await browser.close()
     rmSync(FILE, { force: true })

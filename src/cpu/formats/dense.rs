@@ -7,13 +7,16 @@ use crate::gguf::TensorType;
 pub(super) struct F16;
 pub(super) struct Bf16;
 pub(super) struct F32;
+/// The upper bytes of split f16 alone.
+pub(super) struct Upper;
 
-/// The kernel of a type of `$bytes` bytes for eight values.
+/// The kernel of a type of `$bytes` bytes for eight values. `$upper` says whether they are upper bytes alone.
 macro_rules! dense {
-    ($format:ident, $ty:ident, $bytes:literal, $s:ident, $eight:ident => $load:expr) => {
+    ($format:ident, $ty:ident, $upper:literal, $bytes:literal, $s:ident, $eight:ident => $load:expr) => {
         impl Format for $format {
             const TYPE: TensorType = TensorType::$ty;
             const ORDER: Order = Order::Floats;
+            const UPPER: bool = $upper;
 
             #[inline(always)]
             fn row<S: Simd, const N: usize>(
@@ -21,8 +24,10 @@ macro_rules! dense {
                 row: &[u8],
                 x: &[Token<'_, S::Stored>; N],
             ) -> [f32; N] {
-                // Two sums for each token, because an addition takes some cycles.
-                let mut sums = [[$s.zeros(); 2]; N];
+                // Several sums for each token, because an addition takes some cycles. Upper bytes come sooner than
+                // whole values.
+                let each = if $upper && N == 1 { 4 } else { 2 };
+                let mut sums = [[$s.zeros(); 4]; N];
                 let (rows, _) = row.as_chunks::<{ 4 * $bytes }>();
                 for (n, four) in rows.iter().enumerate() {
                     let (eights, _) = four.as_chunks::<$bytes>();
@@ -34,7 +39,7 @@ macro_rules! dense {
                                 Some(x) => $s.floats(x),
                                 None => $s.zeros(),
                             };
-                            let sum = &mut sums[i][f % 2];
+                            let sum = &mut sums[i][f % each];
                             *sum = $s.mul_add(w, x, *sum);
                         });
                     });
@@ -42,6 +47,9 @@ macro_rules! dense {
                 let mut all = [$s.zeros(); N];
                 unroll!(i in N => {
                     all[i] = $s.add(sums[i][0], sums[i][1]);
+                    if each == 4 {
+                        all[i] = $s.add(all[i], $s.add(sums[i][2], sums[i][3]));
+                    }
                 });
                 totals($s, all)
             }
@@ -49,9 +57,10 @@ macro_rules! dense {
     };
 }
 
-dense!(F16, F16, 16, s, eight => s.f16s(eight));
-dense!(Bf16, Bf16, 16, s, eight => s.bf16s(eight));
-dense!(F32, F32, 32, s, eight => s.floats(&aligned(eight)));
+dense!(F16, F16, false, 16, s, eight => s.f16s(eight));
+dense!(Bf16, Bf16, false, 16, s, eight => s.bf16s(eight));
+dense!(F32, F32, false, 32, s, eight => s.floats(&aligned(eight)));
+dense!(Upper, F16, true, 8, s, eight => s.uppers(eight));
 
 /// The bytes of eight f32 as f32. Weights may lie anywhere in memory.
 #[inline(always)]

@@ -37,6 +37,8 @@ pub(crate) struct Job<'a> {
 pub(crate) trait Format {
     const TYPE: TensorType;
     const ORDER: Order;
+    /// Whether rows are the upper bytes of split values.
+    const UPPER: bool = false;
 
     /// The products of a row with `N` tokens.
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N];
@@ -48,6 +50,8 @@ pub(crate) struct Kernel {
     pub(crate) ty: TensorType,
     /// The inputs that it takes.
     pub(crate) order: Order,
+    /// Whether its rows are the upper bytes of split values.
+    upper: bool,
     product: fn(InstructionSet, &Job<'_>, &mut [f32]),
 }
 
@@ -69,10 +73,14 @@ static TABLE: [Kernel; 14] = [
     kernel::<dense::F32>(),
 ];
 
+/// The kernel of an F16 matrix that is split, for the upper bytes alone.
+pub(crate) static UPPER: Kernel = kernel::<dense::Upper>();
+
 const fn kernel<F: Format>() -> Kernel {
     Kernel {
         ty: F::TYPE,
         order: F::ORDER,
+        upper: F::UPPER,
         product: |set, job, out| set.run(Rows::<F> { job, out, format: PhantomData }),
     }
 }

@@ -148,21 +148,17 @@ impl Format for Tq1_0 {
             // A byte is a fraction in base 3. Each time it is multiplied by 3, its next digit is what
             // exceeds 8 bits. 32 bytes have five digits each, then 16 bytes five, then 4 bytes four.
             let fives: &[u8; 32] = chunk(block, 0);
-            let v0 = s.bytes(fives);
+            let v0 = s.centred(s.bytes(fives));
             let v1 = s.triple(v0);
             let v2 = s.triple(v1);
             let v3 = s.triple(v2);
             let v4 = s.triple(v3);
             let sixteen: &[u8; 16] = chunk(block, 32);
-            let w0 = s.join(sixteen, &tripled(sixteen));
+            let w0 = s.centred(s.join(sixteen, &times(sixteen, &[3; 16])));
             let w1 = s.triple(s.triple(w0));
-            let mut last = [0; 16];
-            let mut four: [u8; 4] = *chunk(block, 48);
-            for digits in last.as_chunks_mut::<4>().0 {
-                *digits = four;
-                four = four.map(|byte| byte.wrapping_mul(3));
-            }
-            let w2 = s.join(&nine_times_nine(sixteen), &last);
+            let four = u128::from(u32::from_le_bytes(*chunk(block, 48)));
+            let last = (four | four << 32 | four << 64 | four << 96).to_le_bytes();
+            let w2 = s.centred(s.join(&times(sixteen, &[81; 16]), &times(&last, &POWERS)));
             let codes = [
                 s.digit(v0),
                 s.digit(v1),
@@ -188,22 +184,17 @@ pub(super) fn chunk<const M: usize>(block: &[u8], at: usize) -> &[u8; M] {
     }
 }
 
-#[inline(always)]
-fn tripled(bytes: &[u8; 16]) -> [u8; 16] {
-    let mut tripled = *bytes;
-    for byte in &mut tripled {
-        *byte = byte.wrapping_mul(3);
-    }
-    tripled
-}
+/// The factors that make the next digits of four bytes the first ones.
+const POWERS: [u8; 16] = [1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27];
 
+/// Each byte times a factor, without what exceeds 8 bits.
 #[inline(always)]
-fn nine_times_nine(bytes: &[u8; 16]) -> [u8; 16] {
-    let mut product = *bytes;
-    for byte in &mut product {
-        *byte = byte.wrapping_mul(81);
+fn times(bytes: &[u8; 16], factors: &[u8; 16]) -> [u8; 16] {
+    let mut products = [0; 16];
+    for i in 0..16 {
+        products[i] = bytes[i].wrapping_mul(factors[i]);
     }
-    product
+    products
 }
 
 /// The inputs of units of 128, with a scale and a negated sum for each lane.

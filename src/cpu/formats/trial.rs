@@ -27,8 +27,12 @@ fn results(kernel: &Kernel, set: InstructionSet, tokens: usize) -> Vec<u32> {
     let mut random = Random(1);
     // A block of 64 more, where the type has such blocks.
     let columns = COLUMNS + if kernel.ty == TensorType::Q2_0 { 64 } else { 0 };
-    let weights: Vec<u8> =
-        (0..ROWS).flat_map(|row| hard_row(kernel.ty, columns, row, &mut random)).collect();
+    let weights: Vec<u8> = (0..ROWS)
+        .flat_map(|row| match kernel.upper {
+            true => hard_uppers(columns, &mut random),
+            false => hard_row(kernel.ty, columns, row, &mut random),
+        })
+        .collect();
     let inputs: Vec<Input> = (0..tokens)
         .map(|token| {
             let mut input = Input::default();
@@ -94,6 +98,11 @@ fn hard_row(ty: TensorType, columns: usize, row: usize, random: &mut Random) -> 
     blocks.collect()
 }
 
+/// Upper bytes of values from 1/2 to 2, of either sign.
+fn hard_uppers(columns: usize, random: &mut Random) -> Vec<u8> {
+    (0..columns).map(|_| 14 << 3 | random.next() as u8 & 0x8f).collect()
+}
+
 /// The values of a token. Every 32 have one whose magnitude is 127 times a power of two, so their
 /// scale is that power. Of the first two tokens, all have.
 fn hard_input(columns: usize, token: usize, random: &mut Random) -> Vec<f32> {
@@ -113,7 +122,7 @@ fn hard_input(columns: usize, token: usize, random: &mut Random) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::super::super::input::Order;
-    use super::super::{kernel_of, product_of_floats, types};
+    use super::super::{UPPER, kernel_of, product_of_floats, types};
     use super::*;
     use crate::ternary::{self, Layout};
 
@@ -124,6 +133,9 @@ mod tests {
                 let kernel = kernel_of(ty).expect("a kernel");
                 assert!(is_right(kernel, set), "{ty} with {}", set.name());
             }
+        }
+        for set in InstructionSet::available() {
+            assert!(is_right(&UPPER, set), "upper bytes with {}", set.name());
         }
     }
 

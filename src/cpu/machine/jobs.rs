@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::bell::Bell;
+use super::bell::{Bell, nap};
 
 /// How often a thread looks for a job before it sleeps. A step has some hundred jobs in a row, and to
 /// wake a thread takes longer than most of them.
@@ -232,10 +232,10 @@ impl Patience {
             std::hint::spin_loop();
         } else if let Some(left) = self.left {
             assert!(!left.is_zero(), "a thread of the CPU engine has ended");
-            let nap = if self.looks < SPINS + SHORT_NAPS { SHORT_NAP } else { LONG_NAP };
+            let duration = if self.looks < SPINS + SHORT_NAPS { SHORT_NAP } else { LONG_NAP };
             // No clock is read: on a machine that sleeps, no thread goes on.
-            self.left = Some(left.saturating_sub(nap));
-            thread::sleep(nap);
+            self.left = Some(left.saturating_sub(duration));
+            nap(duration);
         } else {
             thread::yield_now();
         }

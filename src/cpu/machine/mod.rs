@@ -24,7 +24,7 @@ mod x86;
 
 #[cfg(all(target_arch = "wasm32", feature = "threads"))]
 pub use page::{PageThreads, fail, serve};
-pub(crate) use simd::{Run, Simd, f16, unroll};
+pub(crate) use simd::{Run, Simd, approximate, f16, unroll};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use threads::Threads;
 

@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use half::bf16;
 
-use super::simd::{Simd, f16};
+use super::simd::{Simd, approximate, f16};
 
 /// Needs no instructions but those that every machine has.
 #[derive(Clone, Copy)]
@@ -54,8 +54,13 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
+    fn centred(self, v: [u8; 32]) -> [u8; 32] {
+        v.map(|byte| byte ^ 128)
+    }
+
+    #[inline(always)]
     fn digit(self, v: [u8; 32]) -> [u8; 32] {
-        v.map(|byte| ((u16::from(byte) * 3) >> 8) as u8)
+        v.map(|byte| ((u16::from(byte ^ 128) * 3) >> 8) as u8)
     }
 
     #[inline(always)]
@@ -134,6 +139,11 @@ impl Simd for Scalar {
     #[inline(always)]
     fn bf16s(self, bytes: &[u8; 16]) -> [f32; 8] {
         from_fn(|i| bf16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]]).to_f32())
+    }
+
+    #[inline(always)]
+    fn uppers(self, bytes: &[u8; 8]) -> [f32; 8] {
+        bytes.map(approximate)
     }
 
     #[inline(always)]

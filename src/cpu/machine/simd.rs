@@ -71,7 +71,11 @@ pub(crate) trait Simd: Copy {
     fn with_upper(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
     /// Each byte times 3, without what exceeds 8 bits.
     fn triple(self, v: Self::Bytes) -> Self::Bytes;
-    /// Three times each byte, divided by 256: 0, 1 or 2.
+    /// Each byte minus 128, as an int8. Three times that, in 8 bits, is three times the byte minus 128, so `triple`
+    /// comes before it or after it.
+    fn centred(self, v: Self::Bytes) -> Self::Bytes;
+    /// Three times each byte, divided by 256: 0, 1 or 2. Takes what `centred` gives, because not every machine
+    /// compares unsigned bytes.
     fn digit(self, v: Self::Bytes) -> Self::Bytes;
 
     fn input(self, stored: &Self::Stored) -> Self::Input;
@@ -98,6 +102,8 @@ pub(crate) trait Simd: Copy {
     fn any_f16s(self, bytes: &[u8; 16]) -> Self::Floats;
     /// Eight bf16.
     fn bf16s(self, bytes: &[u8; 16]) -> Self::Floats;
+    /// Eight upper bytes of split f16: see [`approximate`].
+    fn uppers(self, bytes: &[u8; 8]) -> Self::Floats;
     /// Eight int8.
     fn i8s(self, bytes: &[u8; 8]) -> Self::Floats;
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -118,6 +124,20 @@ pub(crate) trait Simd: Copy {
         q: Self::Input,
         scale: f32,
     ) -> Self::Floats;
+}
+
+/// The bits of the sign, of the exponent's lower half and of the mantissa that a f32 has from an upper byte.
+pub(crate) const FROM_UPPER: u32 = 0x87f0_0000;
+
+/// The other bits of the f32. It is in the middle of the values that have the byte. A subnormal f16 counts as if it
+/// were none, which puts it off by less than 2^-14.
+pub(crate) const MIDDLE: u32 = 112 << 23 | 1 << 19;
+
+/// The f32 that stands for all split f16 with this upper byte: a sign, four bits of exponent, three of mantissa.
+#[inline(always)]
+pub(crate) fn approximate(upper: u8) -> f32 {
+    let bits = u32::from(upper);
+    f32::from_bits((bits & 0x80) << 24 | bits << 20 & FROM_UPPER | MIDDLE)
 }
 
 /// The value of an f16, which is a number.

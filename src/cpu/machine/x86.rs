@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::simd::{Run, Simd};
+use super::simd::{FROM_UPPER, MIDDLE, Run, Simd};
 
 /// Proves that the machine has AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
@@ -148,14 +148,8 @@ macro_rules! common {
         }
 
         #[inline(always)]
-        fn digit(self, v: __m256i) -> __m256i {
-            avx2!({
-                // 1 above a third of 256, and another 1 above two thirds.
-                let one = _mm256_set1_epi8(1);
-                let first = _mm256_subs_epu8(v, _mm256_set1_epi8(85));
-                let second = _mm256_subs_epu8(v, _mm256_set1_epi8(170_u8 as i8));
-                _mm256_add_epi8(_mm256_min_epu8(first, one), _mm256_min_epu8(second, one))
-            })
+        fn centred(self, v: __m256i) -> __m256i {
+            avx2!(_mm256_xor_si256(v, _mm256_set1_epi8(-128)))
         }
 
         #[inline(always)]
@@ -230,6 +224,17 @@ macro_rules! common {
         }
 
         #[inline(always)]
+        fn uppers(self, bytes: &[u8; 8]) -> __m256 {
+            avx2!({
+                // The sign fills the upper bits.
+                let wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes.as_ptr().cast()));
+                let moved = _mm256_slli_epi32::<20>(wide);
+                let kept = _mm256_and_si256(moved, _mm256_set1_epi32(FROM_UPPER as i32));
+                _mm256_castsi256_ps(_mm256_or_si256(kept, _mm256_set1_epi32(MIDDLE as i32)))
+            })
+        }
+
+        #[inline(always)]
         fn i8s(self, bytes: &[u8; 8]) -> __m256 {
             avx2!({
                 let wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes.as_ptr().cast()));
@@ -261,6 +266,16 @@ macro_rules! common {
 
 impl Simd for Avx2 {
     common!(Avx2, self => self);
+
+    #[inline(always)]
+    fn digit(self, v: __m256i) -> __m256i {
+        // 85 and 170, centred. A comparison gives -1.
+        avx2!({
+            let first = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(-43));
+            let second = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(42));
+            _mm256_abs_epi8(_mm256_add_epi8(first, second))
+        })
+    }
 
     /// Products are 16 sums of pairs.
     #[inline(always)]
@@ -295,6 +310,18 @@ impl Simd for Avx2 {
 
 impl Simd for Avx512 {
     common!(Avx512, self => self.0);
+
+    #[inline(always)]
+    fn digit(self, v: __m256i) -> __m256i {
+        // SAFETY: a value of `Avx512` exists only where `run_avx512` found the instructions.
+        unsafe {
+            let one = _mm256_set1_epi8(1);
+            let first = _mm256_cmpgt_epi8_mask(v, _mm256_set1_epi8(-43));
+            let second = _mm256_cmpgt_epi8_mask(v, _mm256_set1_epi8(42));
+            let digit = _mm256_maskz_mov_epi8(first, one);
+            _mm256_mask_add_epi8(digit, second, digit, one)
+        }
+    }
 
     /// Products are eight sums of fours.
     #[inline(always)]
