@@ -360,7 +360,7 @@ export class BitNet {
 
   /**
    * Measures the time of each kernel in one step of `tokens` after `position` tokens, by the GPU's
-   * own clock. 1 token (default) is a step of an answer. More tokens are a chunk of a prompt, at
+   * own clock; on the CPU, that of the layers and of the LM head. 1 token (default) is a step of an answer. More tokens are a chunk of a prompt, at
    * most as many as are computed at once. `position` is 0 by default. `options` say how the step
    * chooses its token, which is greedily by default.
    *

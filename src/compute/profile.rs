@@ -7,8 +7,23 @@ use serde::Serialize;
 pub struct Profile {
     /// The best rate of the memory, in GB/s: that of a kernel that only reads.
     pub bandwidth: f64,
-    /// The step's kernels, the slowest first.
+    /// The step's kernels, the slowest first. On the CPU, the layers and the LM head.
     pub kernels: Vec<KernelTime>,
+}
+
+impl Profile {
+    /// From times and bytes alone.
+    pub(crate) fn new(bandwidth: f64, mut kernels: Vec<KernelTime>) -> Self {
+        for kernel in &mut kernels {
+            // A clock that is too coarse shows no time, so there is no rate.
+            if kernel.microseconds > 0.0 {
+                kernel.gigabytes_per_second = kernel.bytes as f64 / kernel.microseconds / 1e3;
+                kernel.share = kernel.gigabytes_per_second / bandwidth;
+            }
+        }
+        kernels.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
+        Self { bandwidth, kernels }
+    }
 }
 
 /// A kernel's share of a step.

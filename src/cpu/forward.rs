@@ -389,10 +389,17 @@ impl Model for Cpu {
         self.cache.write(buffer, first, bytes);
     }
 
-    fn bytes_per_token(&self, pos: usize) -> u64 {
+    fn layer_bytes(&self, pos: usize) -> u64 {
         let weights: usize = self.matrices().map(|matrix| matrix.bytes.len()).sum();
         let cache = 2 * self.config.n_layer * (pos + 1) * self.cache.shape.row_bytes();
-        (weights + self.lm_head().bytes.len() + self.weights.token_embd.row_bytes() + cache) as u64
+        (weights + self.weights.token_embd.row_bytes() + cache) as u64
+    }
+
+    fn head_bytes(&self) -> u64 {
+        let lm_head = self.lm_head();
+        let all = lm_head.bytes.len() as u64;
+        // The lower bytes of the few rows that may be the best ones are left out.
+        if lm_head.split.is_some() { all / 2 } else { all }
     }
 
     fn bandwidth(&mut self) -> Option<f64> {

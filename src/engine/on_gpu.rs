@@ -442,8 +442,8 @@ impl Engine {
         let bandwidth = self.bandwidth().await?;
         let step = self.at(self.state.step(pos, n_tokens), self.token_of(n_tokens));
         self.gpu.write(&self.state.step, 0, &[step]);
-        let kernels = self.gpu.profile(&self.to_token(&step), &step, bandwidth).await?;
-        Ok(Profile { bandwidth, kernels })
+        let kernels = self.gpu.profile(&self.to_token(&step), &step).await?;
+        Ok(Profile::new(bandwidth, kernels))
     }
 
     /// The plans from tokens to the best one that follows.

@@ -5,19 +5,13 @@ use crate::compute::KernelTime;
 use crate::error::{Error, Result};
 
 impl Gpu {
-    /// Runs `plans` with every dispatch in a compute pass of its own, and times each. The slowest
-    /// kernel comes first.
+    /// Runs `plans` with every dispatch in a compute pass of its own, and times each. Gives the time and the
+    /// bytes of each kernel; [`Profile`](crate::compute::Profile) has their rates.
     ///
-    /// The times leave out the passes' own cost, and the gain of dispatches that overlap. Shares
-    /// are of `bandwidth`, in GB/s.
+    /// The times leave out the passes' own cost, and the gain of dispatches that overlap.
     ///
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(
-        &self,
-        plans: &[&Plan],
-        step: &Step,
-        bandwidth: f64,
-    ) -> Result<Vec<KernelTime>> {
+    pub async fn profile(&self, plans: &[&Plan], step: &Step) -> Result<Vec<KernelTime>> {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Err(Error::MissingFeature("the GPU adapter has no timestamp queries".into()));
         }
@@ -63,14 +57,6 @@ impl Gpu {
             kernels[index].microseconds += microseconds;
             kernels[index].bytes += dispatch.bytes(step);
         }
-        for kernel in &mut kernels {
-            // A clock that is too coarse shows no time, so there is no rate.
-            if kernel.microseconds > 0.0 {
-                kernel.gigabytes_per_second = kernel.bytes as f64 / kernel.microseconds / 1e3;
-                kernel.share = kernel.gigabytes_per_second / bandwidth;
-            }
-        }
-        kernels.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
         Ok(kernels)
     }
 }

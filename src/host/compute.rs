@@ -3,15 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, ready};
+use web_time::Instant;
 
 use super::{Model, Row};
 use crate::compute::{
-    About, Choice, Choosing, Compute, Depth, Loss, NO_TOKEN, Pending, Pick, Profile, Seat, Site,
-    Span, Steps, Tap, Traits,
+    About, Choice, Choosing, Compute, Depth, KernelTime, Loss, NO_TOKEN, Pending, Pick, Profile,
+    Seat, Site, Span, Steps, Tap, Traits,
 };
 use crate::error::{Error, Result};
 use crate::model::Config;
@@ -219,6 +221,32 @@ impl<M: Model> Host<M> {
         let choice = slot.choose(logits, &slot.times, n, None);
         slot.token = choice.id;
         choice
+    }
+
+    /// The rate in GB/s at which memory is read, which is measured once.
+    fn rate(&self) -> Result<f64> {
+        let found = self.bandwidth.get().or_else(|| self.model.borrow_mut().bandwidth());
+        self.bandwidth.set(found);
+        found.ok_or_else(not_timed)
+    }
+
+    /// The times of the layers and of the LM head in a step of `n_tokens` after `pos`.
+    fn timed(&self, pos: usize, n_tokens: usize, bandwidth: f64) -> Profile {
+        let start = Instant::now();
+        let last = self.sequence(pos, &vec![0; n_tokens]).pop();
+        let between = Instant::now();
+        self.choose_all(&[self.seat(pos + n_tokens - 1)], last.as_slice());
+        let (layers, head) = (between - start, between.elapsed());
+        let model = self.model.borrow();
+        let part = |name: &str, time: Duration, bytes: u64| KernelTime {
+            kernel: name.into(),
+            calls: 1,
+            microseconds: 1e6 * time.as_secs_f64(),
+            bytes,
+            ..KernelTime::default()
+        };
+        let layers = part("layers", layers, model.layer_bytes(pos + n_tokens - 1));
+        Profile::new(bandwidth, vec![layers, part("lm_head", head, model.head_bytes())])
     }
 
     fn seat(&self, pos: usize) -> Seat {
@@ -462,22 +490,22 @@ impl<M: Model> Compute for Host<M> {
     }
 
     fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>> {
-        let found = self.bandwidth.get().or_else(|| self.model.borrow_mut().bandwidth());
-        self.bandwidth.set(found);
-        ready(found.ok_or_else(no_gpu)).boxed_local()
+        ready(self.rate()).boxed_local()
     }
 
     fn bytes_per_token(&self, pos: usize) -> u64 {
-        self.model.borrow().bytes_per_token(pos)
+        let model = self.model.borrow();
+        model.layer_bytes(pos) + model.head_bytes()
     }
 
     fn profile<'a>(
         &'a self,
-        _pos: usize,
-        _n_tokens: usize,
-        _choosing: &'a Choosing,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &'a Choosing,
     ) -> LocalBoxFuture<'a, Result<Profile>> {
-        ready(Err(no_gpu())).boxed_local()
+        self.set_choosing(choosing);
+        ready(self.rate().map(|bandwidth| self.timed(pos, n_tokens, bandwidth))).boxed_local()
     }
 }
 
@@ -485,6 +513,6 @@ fn failed<T: 'static>(error: Error) -> Pending<T> {
     Pending::new(ready(Err(error)))
 }
 
-fn no_gpu() -> Error {
-    Error::MissingFeature("the CPU, which computes this model, has no timestamps".into())
+fn not_timed() -> Error {
+    Error::MissingFeature("the reference does not time itself".into())
 }

@@ -62,8 +62,13 @@ pub trait Model {
     /// Writes positions of a buffer of the KV cache, from `first` on. `bytes` are what [`Model::read`] gave.
     fn write(&mut self, buffer: usize, first: usize, bytes: &[u8]);
 
-    /// Bytes that a greedy decode step with `pos` tokens in the cache has to read.
-    fn bytes_per_token(&self, _pos: usize) -> u64 {
+    /// Bytes that a greedy decode step with `pos` tokens in the cache has to read in the layers.
+    fn layer_bytes(&self, _pos: usize) -> u64 {
+        0
+    }
+
+    /// Bytes of the LM head that it has to read.
+    fn head_bytes(&self) -> u64 {
         0
     }
 

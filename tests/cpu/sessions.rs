@@ -1,7 +1,7 @@
 //! Sessions on the CPU: the same bits alone and among others, on any number of threads, and
 //! from a cache that was saved.
 
-use tritloom::compute::{Compute, KvType, Seat, Site, Span, Tap};
+use tritloom::compute::{Choosing, Compute, KvType, Seat, Site, Span, Tap};
 use tritloom::cpu::OnCpu;
 use tritloom::native::block_on;
 use tritloom::sampling::Mask;
@@ -162,4 +162,27 @@ fn bad_options_are_refused() {
         options.engine.context = Some(context);
         assert_error(load(OnCpu::default(), options), "bad-option", &["context", fact]);
     }
+}
+
+/// The profile of a step has its bytes, and the rates that follow from its times.
+#[test]
+fn a_step_is_timed_in_two_parts() {
+    let greedy = Choosing::default();
+    let mut session = Setup::default().on_cpu().small();
+    for (pos, tokens) in [(10, 1), (0, 30)] {
+        let profile = block_on(session.profile(pos, tokens, &greedy)).unwrap();
+        let mut names: Vec<&str> = profile.kernels.iter().map(|part| &*part.kernel).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["layers", "lm_head"]);
+        let bytes: u64 = profile.kernels.iter().map(|part| part.bytes).sum();
+        assert_eq!(bytes, session.bytes_per_token(pos + tokens - 1));
+        for part in &profile.kernels {
+            let rate = part.bytes as f64 / part.microseconds / 1e3;
+            assert!((part.gigabytes_per_second - rate).abs() <= 1e-9 * rate, "{part:?}");
+            assert!((part.share - rate / profile.bandwidth).abs() <= 1e-9 * part.share, "{part:?}");
+        }
+    }
+    let mut session = Setup::default().on_reference().small();
+    let why = block_on(session.profile(10, 1, &greedy)).map(drop);
+    assert_error(why, "missing-feature", &["reference"]);
 }
