@@ -12,8 +12,8 @@
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
 //   --embedding-deviation  draws the values of the embedding from a normal distribution of this
 //               standard deviation; at 0.5, some rows of 2b4t have values of 2 and more
-//   --backend   what computes the model; by default the GPU. --limits and --profile are about the GPU alone.
-//   --threads   the most threads of the CPU; by default as many as a page takes
+//   --backend   what computes the model; by default the GPU. --limits is about the GPU alone.
+//   --threads   the most threads of the CPU; by default as many as a page takes; with --peer the number of them
 //   --context   loads the model with a context of N tokens; by default it has what 1 GiB holds
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
@@ -39,8 +39,8 @@
 //               a single run would, the figure is left out.
 //   --peer      compares with another engine on the same file in one run: wllama in the same browser;
 //               node-llama-cpp, which is for the CPU, in Node, beside the command line too. Both are builds of
-//               llama.cpp, are fetched from npm, and with --backend cpu they run on one thread and on all, or
-//               --threads. Or with a built 0xBitNet in DIR; --prefill is then in words.
+//               llama.cpp, are fetched from npm, and with --backend cpu they run on one thread and on all, or on
+//               --threads alone. Or with a built 0xBitNet in DIR; --prefill is then in words.
 //   --browser   firefox has only the usual report and its additions but --soak: nothing drives it from
 //               outside. FIREFOX names it.
 //   --no-build  takes pkg/ as it is, for a machine without Rust; prints only the report
@@ -189,8 +189,7 @@ function parse() {
   exclude(['peer', 'context'])
   const backends = ['webgpu', 'cpu']
   if (!backends.includes(values.backend)) throw new Stop(`--backend takes ${backends.join(' or ')}.`)
-  const onGpu = ['limits', 'profile'].find(given)
-  if (onGpu && values.backend === 'cpu') throw new Stop(`--${onGpu} is about the GPU.`)
+  if (values.limits && values.backend === 'cpu') throw new Stop('--limits is about the GPU.')
   if (values.peer === 'node-llama-cpp' && values.backend !== 'cpu')
     throw new Stop('--peer node-llama-cpp goes with --backend cpu only.')
   if (!['chromium', 'firefox'].includes(values.browser))
