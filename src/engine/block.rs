@@ -1,5 +1,6 @@
 //! A block of the model as its four products, and attention between the first and the second.
 
+use super::adapters::{Delta, Deltas};
 use super::state::{Activations, Apart, State};
 use super::weights::{Block, Matrix, Weights};
 use crate::compute::Site;
@@ -115,7 +116,9 @@ impl<'a> Blocks<'a> {
     ) -> Self {
         let fused = width == Width::One && p.tuning().fused;
         let streamed = match (&state.stream, &state.h, &state.ff_h) {
-            (Some(stream), Activations::Groups(h), Activations::Groups(ff_h)) if fused => {
+            (Some(stream), Activations::Groups(h), Activations::Groups(ff_h))
+                if fused && state.deltas.is_none() =>
+            {
                 Some(Streamed { stream, h, ff_h })
             }
             _ => None,
@@ -138,8 +141,13 @@ impl<'a> Blocks<'a> {
     pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
         let (block, cache) = (&self.weights.blocks[n], &self.state.cache.blocks[n]);
         for row in self.table(block, next) {
-            match (&row.from, row.each.is_empty()) {
-                (From::Stream(norm), false) => self.products(p, &row, norm, cache),
+            let deltas = self.state.deltas.as_ref();
+            let adapted = deltas.and_then(|deltas| Some((deltas, deltas.at(n, row.site)?)));
+            match (&row.from, row.each.is_empty(), adapted) {
+                (_, _, Some((deltas, delta))) => {
+                    self.product_adapted(p, &row, deltas, delta, cache);
+                }
+                (From::Stream(norm), false, None) => self.products(p, &row, norm, cache),
                 _ => self.product(p, &row, cache),
             }
             if row.site == last {
@@ -212,6 +220,48 @@ impl<'a> Blocks<'a> {
         let input = self.input(p, &row.from);
         let (y, product) = self.result(&row.to);
         multiply(p, self.width, row.matrix, &input, y, product);
+        self.rotate(p, &row.to, cache);
+    }
+
+    /// A product with what adapters add to it, which they make of the input before it is rounded.
+    fn product_adapted(
+        &self,
+        p: &mut Recorder,
+        row: &Row<'_>,
+        deltas: &Deltas,
+        delta: &Delta,
+        cache: &KvCache,
+    ) {
+        let State { x, h, q, partials, ff, ff_h, .. } = self.state;
+        let Deltas { input, thin, gate_up, .. } = deltas;
+        let Config { n_embd, n_ff, .. } = *self.config;
+        let (values, norm, n, h) = match &row.from {
+            From::Stream(norm) => (x, Some(*norm), n_embd, h),
+            From::Attention(norm) => {
+                // The queries are not needed any more.
+                p.merge_splits(partials, q);
+                (q, *norm, self.config.n_embd_q(), h)
+            }
+            From::Gate(norm) => (ff, *norm, n_ff, ff_h),
+        };
+        let values = match norm {
+            Some(norm) => {
+                p.rms_norm_of_all(values, norm, input);
+                input
+            }
+            None => values,
+        };
+        p.adapter_thin(&delta.thin, values, thin);
+        let rounded = quantized(p, values, n, h);
+        if let To::Gate(activation) = row.to {
+            let both = row.matrix.one_below_the_other();
+            multiply(p, self.width, &both, &rounded, gate_up, Product::Store);
+            p.adapter_add(&delta.wide, thin, gate_up);
+            return p.gate_rows(activation, n_ff, gate_up, ff);
+        }
+        let (y, product) = self.result(&row.to);
+        multiply(p, self.width, row.matrix, &rounded, y, product);
+        p.adapter_add(&delta.wide, thin, y);
         self.rotate(p, &row.to, cache);
     }
 

@@ -20,7 +20,9 @@ pub(super) fn layers(
 ) -> Plan {
     let all = Blocks::new(p, config, weights, state, width);
     blocks(p, &all, 0..weights.blocks.len(), Site::Down);
-    if let (Some((_, stream)), false) = (lm_head_of_stream(weights, state), width.has_rows()) {
+    // A step of one token that passes the stream on has made this already.
+    let made = width == Width::Few || all.streamed.is_some();
+    if let (Some((_, stream)), false) = (lm_head_of_stream(weights, state), made) {
         p.stream_of_last(&state.x, &weights.output_norm, stream);
     }
     p.finish()
@@ -65,5 +67,12 @@ fn embed(p: &mut Recorder, all: &Blocks<'_>) {
             p.embed(tokens, embd, scale, x, all.has_rows());
             made.into_iter().for_each(|(made, norm)| p.stream_of_last(x, norm, made.stream));
         }
+    }
+    // With adapters the stream is not passed on, so it is enough to add to `x`.
+    if let Some(deltas) = &state.deltas
+        && let Some(delta) = &deltas.embedding
+    {
+        p.embed(tokens, &delta.rows, 1.0, &deltas.thin, all.has_rows());
+        p.adapter_add(&delta.wide, &deltas.thin, x);
     }
 }

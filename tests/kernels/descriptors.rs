@@ -95,7 +95,8 @@ fn every_shader_has_a_kernel_of_its_name() {
 }
 
 /// Kernels whose tests share a file.
-const FAMILIES: [(&str, &[&str]); 10] = [
+const FAMILIES: [(&str, &[&str]); 11] = [
+    ("adapters", &["adapter_add", "adapter_thin"]),
     (
         "attention",
         &[
