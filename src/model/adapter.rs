@@ -107,16 +107,14 @@ impl Adapter {
                 None => return bad(format!("the model has no tensor `{}`", shortened(&name))),
                 Some(weight) => weight,
             };
+            let is_tied = !table.iter().any(|weight| weight.role == Role::Output);
+            if weight.role == Role::TokenEmbd && is_tied {
+                return bad("it changes `token_embd.weight`, which is the model's LM head too");
+            }
             let missing = |half| bad(format!("`{name}` has no `{half}`"));
             let Some(a) = halves.a else { return missing("lora_a") };
             let Some(b) = halves.b else { return missing("lora_b") };
             check_pair(weight, a, b)?;
-            let tied = !table.iter().any(|weight| weight.role == Role::Output);
-            if weight.role == Role::TokenEmbd && tied {
-                return bad(
-                    "it changes `token_embd.weight`, which is the model's LM head too, and must stay",
-                );
-            }
             found.extend(index.map(|index| (index, a.clone(), b.clone())));
         }
         if found.is_empty() {

@@ -60,7 +60,7 @@ impl Loaded {
         if !Array::is_array(value) {
             return Err(bad_option("adapters", "must be an array"));
         }
-        let one = |(n, value): (usize, JsValue)| {
+        let one = |(n, value): (usize, JsValue)| -> Result<(Arc<Adapter>, f32)> {
             let path = format!("adapters[{n}]");
             let mut fields = Fields::new(path.clone(), value)?;
             let id = fields.u32("id", 1)?;
