@@ -122,12 +122,6 @@ impl Deltas {
             delta.add(pool, &x, products, &mut Room::default());
         }
     }
-
-    /// Every matrix.
-    pub(super) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
-        let deltas = self.blocks.iter().flatten().chain([&self.output]).flatten();
-        deltas.flat_map(|delta| [&delta.a, &delta.b])
-    }
 }
 
 impl Delta {

@@ -1,7 +1,8 @@
 //! Adapters on the GPU: the pairs of f16 beside the matrices of each block.
 //!
-//! A product with pairs takes three dispatches more. Its input stays in floats for `adapter_thin`, is then
-//! rounded for the matrix itself, and `adapter_add` adds what the pairs make of it to the result.
+//! `adapter_thin` makes the products of the first matrices of all pairs that share an input. The second ones
+//! are added by the product itself, if it norms its own input (`norm_gemv_adapted`); if not, it is stored
+//! apart, and `adapter_add` adds both.
 
 use half::f16;
 
@@ -17,18 +18,25 @@ use crate::model::{Adapters, Config, Role, RopePairs};
 pub(super) struct Deltas {
     blocks: Vec<[Option<Delta>; SITES.len()]>,
     pub(super) embedding: Option<EmbeddingDelta>,
-    /// An input as floats `[chunk, n]`, for the widest input of a block.
-    pub(super) input: Buffer<f32>,
+    pub(super) head: Option<HeadDelta>,
     /// The products of the first matrices `[chunk, matrices, rank]`.
     pub(super) thin: Buffer<f32>,
-    /// The products of gate and up `[chunk, 2 n_ff]`.
-    pub(super) gate_up: Buffer<f32>,
+    /// The results of a product `[chunk, n]` before pairs add to them, for the widest product of a block.
+    pub(super) apart: Buffer<f32>,
 }
 
 /// The pairs on matrices that share their input.
 pub(super) struct Delta {
     pub(super) thin: Thin,
     pub(super) wide: Wide,
+}
+
+/// The pairs on the LM head. Its logits are then always computed whole: its upper bytes alone would not say
+/// which tokens may be the best.
+pub(super) struct HeadDelta {
+    pub(super) delta: Delta,
+    /// The logits of few tokens before pairs add to them `[few, n_vocab]`.
+    pub(super) apart: Buffer<f32>,
 }
 
 /// The pairs on the embedding.
@@ -60,32 +68,38 @@ struct Values {
 impl Deltas {
     /// Uploads the adapters.
     ///
-    /// Errors: `bad-adapter` for a pair on the LM head, `out-of-memory`, `device-lost`.
+    /// Errors: `bad-adapter` for a pair on gate or up that cannot be bound apart, `out-of-memory`,
+    /// `device-lost`.
     pub(super) async fn upload(
         gpu: &Gpu,
         (config, weights): (&Config, &Weights),
-        chunk: usize,
+        (chunk, few): (usize, usize),
         adapters: &Adapters,
     ) -> Result<Self> {
-        let refused = |why: &str| Err(Error::BadAdapter(why.into()));
-        if adapters.on(Role::Output, 0).next().is_some() {
-            return refused("it changes `output.weight`, which the GPU does not; the CPU does");
-        }
-        if !weights.blocks.iter().all(|block| block.ffn_gate_up.splits()) {
-            return refused("the GPU cannot bind gate and up apart; the CPU applies it");
-        }
         let values: Vec<Vec<Option<Values>>> = (0..config.n_layer)
-            .map(|n| SITES.map(|site| Values::new(config, adapters, site, n)).into())
+            .map(|n| SITES.map(|site| Values::of_site(config, adapters, site, n)).into())
             .collect();
+        let is_split =
+            |block: usize| values[block][2].is_none() || weights.blocks[block].ffn_gate_up.splits();
+        if !(0..config.n_layer).all(is_split) {
+            let why = "the GPU cannot bind gate and up apart; the CPU applies it";
+            return Err(Error::BadAdapter(why.into()));
+        }
+        let head = Values::new(config, adapters, (&[Role::Output], 1.0), 0);
         let embedding = EmbeddingValues::new(config, adapters);
         let all = || values.iter().flatten().flatten();
         let thin = all().map(|values| values.factor.len()).max().unwrap_or(0);
         let thin = thin.max(embedding.as_ref().map_or(0, |embedding| embedding.rank));
-        let widest = config.n_embd.max(config.n_embd_q()).max(config.n_ff);
-        // The products of gate and up are twice as wide as any other value of a step.
-        let needed = (4 * chunk * 2 * config.n_ff) as u64;
+        let thin = thin.max(head.as_ref().map_or(0, |head| head.rank));
+        let widest = all().map(|values| values.rows.iter().sum()).fold(config.n_embd, usize::max);
+        let logits = if head.is_some() { few.max(1) * config.n_vocab } else { 0 };
+        let words = all().chain(&head).flat_map(|values| [values.a.len(), values.b.len()]);
+        let of_embedding = embedding.as_ref().map_or(0, |values| values.rows.len());
+        let words = words.chain([chunk * widest.max(thin), logits, of_embedding]);
+        let needed = 4 * words.max().unwrap_or(0) as u64;
         if needed > gpu.max_binding {
-            let (what, granted) = ("the products of an adapter".into(), gpu.max_binding);
+            let (what, granted) =
+                ("an adapter, or its products, in one binding".into(), gpu.max_binding);
             return Err(Error::OutOfMemory { what, needed, granted });
         }
         let pairs = gpu
@@ -98,11 +112,13 @@ impl Deltas {
                     }
                     blocks.push(of_block);
                 }
-                (blocks, embedding.as_ref().map(|embedding| embedding.allocate(a, config)))
+                let embedding = embedding.as_ref().map(|embedding| embedding.allocate(a, config));
+                (blocks, embedding, head.as_ref().map(|head| head.allocate(a)))
             })
             .await?;
-        let (blocks, of_embedding) = pairs;
-        for (delta, values) in blocks.iter().flatten().flatten().zip(all()) {
+        let (blocks, of_embedding, of_head) = pairs;
+        let deltas = blocks.iter().flatten().flatten().chain(&of_head);
+        for (delta, values) in deltas.zip(all().chain(&head)) {
             gpu.write(&delta.thin.a, 0, &values.a);
             gpu.write(&delta.thin.factor, 0, &values.factor);
             gpu.write(&delta.wide.b, 0, &values.b);
@@ -114,13 +130,20 @@ impl Deltas {
         let buffer = |a: &mut Allocation<'_>, label: &str, row: usize| {
             a.buffer(label, chunk * row).using(Used::Tokens(4 * row as u64))
         };
-        let [input, thin, gate_up] = gpu
+        let [thin, apart] = gpu
             .allocating("the products of an adapter", |a| {
-                [("input", widest), ("thin", thin), ("gate_up", 2 * config.n_ff)]
-                    .map(|(label, row)| buffer(a, label, row))
+                [("thin", thin), ("products", widest)].map(|(label, row)| buffer(a, label, row))
             })
             .await?;
-        Ok(Self { blocks, embedding: of_embedding, input, thin, gate_up })
+        let head = match of_head {
+            None => None,
+            Some(delta) => {
+                let allocated =
+                    gpu.allocating("the logits of an adapter", |a| a.buffer("logits", logits));
+                Some(HeadDelta { delta, apart: allocated.await? })
+            }
+        };
+        Ok(Self { blocks, embedding: of_embedding, head, thin, apart })
     }
 
     /// The pairs at a site of a block.
@@ -131,10 +154,24 @@ impl Deltas {
 }
 
 impl Values {
-    fn new(
+    fn of_site(
         config: &Config,
         adapters: &Adapters,
         (site, roles): (Site, &[Role]),
+        block: usize,
+    ) -> Option<Self> {
+        let scale = match site {
+            Site::Output | Site::Down => config.residual_scale,
+            Site::Qkv | Site::GateUp => 1.0,
+        };
+        Self::new(config, adapters, (roles, scale), block)
+    }
+
+    /// The pairs on matrices that share their input. Their products are multiplied by `scale`.
+    fn new(
+        config: &Config,
+        adapters: &Adapters,
+        (roles, scale): (&[Role], f32),
         block: usize,
     ) -> Option<Self> {
         let on: Vec<Vec<(&Pair, f32)>> =
@@ -142,14 +179,10 @@ impl Values {
         let ranks = on.iter().map(|pairs| pairs.iter().map(|(pair, _)| pair.rank).sum::<usize>());
         let rank = ranks.max().filter(|&rank| rank > 0)?.next_multiple_of(8);
         let (k, rows) = shape(config, roles);
-        let of_site = match site {
-            Site::Output | Site::Down => config.residual_scale,
-            Site::Qkv | Site::GateUp => 1.0,
-        };
         let (mut a, mut b, mut factor) = (Vec::new(), Vec::new(), Vec::new());
         for (matrix, ((pairs, &rows), &role)) in on.iter().zip(&rows).zip(roles).enumerate() {
             let halved: Vec<Halved<'_>> =
-                pairs.iter().map(|&(pair, factor)| Halved::new(pair, factor * of_site)).collect();
+                pairs.iter().map(|&(pair, factor)| Halved::new(pair, factor * scale)).collect();
             let mut of_matrix = Vec::new();
             for half in &halved {
                 of_matrix.extend(half.pair.a.iter().map(|value| value * half.of_a));

@@ -112,7 +112,7 @@ impl Engine {
 
     /// Applies these adapters, and no others, to the steps to come. If this fails, none is applied.
     ///
-    /// Errors: `bad-adapter` for a pair on a matrix that the GPU cannot change, `out-of-memory`,
+    /// Errors: `bad-adapter` for a pair on a matrix that the GPU cannot bind alone, `out-of-memory`,
     /// `device-lost`.
     pub async fn set_adapters(&mut self, adapters: &Adapters) -> Result<()> {
         if self.state.deltas.take().is_some() {
@@ -120,7 +120,8 @@ impl Engine {
         }
         if !adapters.is_empty() {
             let model = (&self.config, &*self.weights);
-            let deltas = Deltas::upload(&self.gpu, model, self.chunk(), adapters).await?;
+            let deltas =
+                Deltas::upload(&self.gpu, model, (self.chunk(), self.state.few), adapters).await?;
             self.state.deltas = Some(deltas);
             self.record_plans();
         }
@@ -493,7 +494,9 @@ impl Engine {
     pub(super) fn to_token_as(&self, n_tokens: u32, choosing: &Choosing) -> Vec<&Plan> {
         let Plans { slots, logits, .. } = &self.plans;
         let slot = &slots[self.slot.get()];
-        let choose = slot.of_hidden_state(choosing, self.candidates.as_ref(), logits);
+        let is_adapted = self.state.deltas.as_ref().is_some_and(|deltas| deltas.head.is_some());
+        let candidates = self.candidates.as_ref().filter(|_| !is_adapted);
+        let choose = slot.of_hidden_state(choosing, candidates, logits);
         [self.layers(n_tokens)].into_iter().chain(choose).collect()
     }
 

@@ -1,18 +1,10 @@
+use super::adapter_thin::Batch;
+use super::weight::Product;
 use super::workgroups::WORKGROUP;
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::one_variant;
 
-/// The first matrices of an adapter's pairs, on matrices of a model that share their input.
-pub struct Thin {
-    /// Values of a row, a multiple of 32.
-    pub k: usize,
-    /// `[rows, k]` of f16.
-    pub a: Buffer<u32>,
-    /// The factor of each row's products, `[rows]`.
-    pub factor: Buffer<f32>,
-}
-
-/// The second matrices of the same pairs.
+/// The second matrices of an adapter's pairs, on matrices of a model that share their input.
 pub struct Wide {
     /// The rows of each matrix of the model, up to three.
     pub rows: Vec<usize>,
@@ -22,41 +14,69 @@ pub struct Wide {
     pub b: Buffer<u32>,
 }
 
+/// What pairs add to products.
+#[derive(Clone, Copy)]
+pub struct Added<'a> {
+    /// The second matrices.
+    pub wide: &'a Wide,
+    /// The products of the first matrices `[n_tokens, matrices, rank]`.
+    pub u: &'a Buffer<f32>,
+}
+
 pub(super) const KERNEL: Kernel = Kernel {
     name: "adapter_add",
     bindings: &[
         ("step", Access::Step),
         ("b", Access::Read),
         ("u", Access::Read),
+        ("v", Access::Read),
         ("y", Access::Write),
     ],
-    variants: one_variant!("shared/step", "adapter_add"),
-    example: || consts(&[2560, 640, 640], 16),
+    variants: one_variant!("shared/step", "shared/adapter_delta", "shared/gated", "adapter_add"),
+    example: || consts(6912, Product::EXAMPLE, Batch::Many, wide_consts(&[6912, 6912], 16)),
 };
 
-fn consts(rows: &[usize], rank: usize) -> Vec<Const> {
-    let all = rows.iter().sum();
-    let begin = |matrix: usize| rows[..matrix.min(rows.len())].iter().sum();
+/// The constants of second matrices.
+pub(super) fn wide_consts(rows: &[usize], rank: usize) -> Vec<Const> {
+    let begin = |part: usize| rows[..part.min(rows.len())].iter().sum();
     vec![
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::size("ROWS", all),
         Const::size("RANK", rank),
-        Const::size("MATRICES", rows.len()),
+        Const::size("PARTS", rows.len()),
         Const::size("SECOND", begin(1)),
         Const::size("THIRD", begin(2)),
     ]
 }
 
+fn consts(rows: usize, product: Product, batch: Batch, wide: Vec<Const>) -> Vec<Const> {
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP), Const::size("ROWS", rows)];
+    [own, batch.consts(), product.consts(), wide].concat()
+}
+
+impl Wide {
+    pub(super) fn consts(&self) -> Vec<Const> {
+        wide_consts(&self.rows, self.rank)
+    }
+}
+
 impl Recorder<'_> {
-    /// Adds to every token of `y` `[n_tokens, rows]` the product of the second matrices of an adapter's
-    /// pairs with `u` `[n_tokens, matrices, rank]`.
-    pub fn adapter_add(&mut self, wide: &Wide, u: &Buffer<f32>, y: &Buffer<f32>) {
-        let groups = wide.rows.iter().sum::<usize>().div_ceil(WORKGROUP as usize);
+    /// `y` `[n_tokens, rows]` = the results `v` of a product for every token, and what pairs add to them. They
+    /// are used as `product` says. `v` is `[n_tokens, rows]`, or `[n_tokens, 2, rows]` with gate and up.
+    pub fn adapter_add(
+        &mut self,
+        added: Added<'_>,
+        v: &Buffer<f32>,
+        y: &Buffer<f32>,
+        product: Product,
+        batch: Batch,
+    ) {
+        let Added { wide, u } = added;
+        let rows = wide.rows.iter().sum::<usize>() / product.matrices();
+        let groups = rows.div_ceil(WORKGROUP as usize);
         self.dispatch(
             &KERNEL,
-            &consts(&wide.rows, wide.rank),
-            &[&wide.b, u, y],
-            [Extent::Fixed(groups as u32), Extent::Tokens(1), Extent::Fixed(1)],
+            &consts(rows, product, batch, wide.consts()),
+            &[&wide.b, u, v, y],
+            batch.workgroups(groups),
         );
     }
 }

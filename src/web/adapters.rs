@@ -68,7 +68,8 @@ impl Loaded {
             let scale = fields.number("scale", finite, "a finite number")?.unwrap_or(1.0);
             fields.finish()?;
             let adapter = id.and_then(|id| self.all.borrow().get(&id).cloned());
-            let missing = || bad_option(&path, "is no adapter of this model, or it was disposed of");
+            let missing =
+                || bad_option(&path, "is no adapter of this model, or it was disposed of");
             Ok((adapter.ok_or_else(missing)?, scale as f32))
         };
         Array::from(value).iter().enumerate().map(one).collect()
