@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::sync::Arc;
 
-use support::adapters::{Adapted, adapted, good_and_bad};
+use support::adapters::{Adapted, adapted, good_and_bad, random};
 use support::families::distance;
 use support::{assert_error, open, path};
 use tritloom::Result;
@@ -91,8 +91,8 @@ fn reason(name: &str) -> &'static [&'static str] {
         "bad_missing_b" => &["lora_b"],
         "bad_unknown_tensor" => &["the model has no tensor"],
         "bad_shape_a" | "bad_shape_b" | "bad_rank" | "bad_transposed" => &["are no pair"],
-        "bad_suffix" | "bad_norm" => &["neither `.lora_a` nor `.lora_b`"],
-        "bad_empty" => &["no pair"],
+        // The empty one has a norm alone.
+        "bad_suffix" | "bad_norm" | "bad_empty" => &["neither `.lora_a` nor `.lora_b`"],
         "bad_alora" => &["adapter.alora.invocation_tokens"],
         "bad_embd_tied" => &["token_embd.weight", "LM head"],
         "bad_nan" => &["alpha is NaN"],
@@ -136,6 +136,9 @@ fn damaged_adapters_and_those_of_other_models_are_refused() {
     assert_error(changed(&model, |bytes| bytes.truncate(9)), "bad-gguf", &[]);
     let of_another = block_on(model.load_adapter(&mut open(&Adapted::path("qwen3-r8"))));
     assert_error(of_another, "bad-adapter", &["general.architecture", "qwen3"]);
+    let empty = random("bitnet-b1.58", &[], 1);
+    let empty = block_on(model.load_adapter(&mut Reader::new(&empty[..])));
+    assert_error(empty, "bad-adapter", &["no pair"]);
     // A model is no adapter.
     assert_error(block_on(model.load_adapter(&mut open(BASE))), "bad-adapter", &["general.type"]);
 }

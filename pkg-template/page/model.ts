@@ -376,7 +376,7 @@ export class BitNet {
 
   /**
    * Applies these adapters, each times its scale, and no others, to the calls after this one. Without any, the model
-   * computes as it did before the first, to the last bit. What the KV cache holds is computed again. A saved
+   * computes as it did before the first, to the last bit. The contents of the KV cache are computed again. A saved
    * chat is restored only with the same adapters and scales.
    *
    * Rejects with `bad-option` for wrong values and adapters of other models; with `bad-adapter` for one that the GPU

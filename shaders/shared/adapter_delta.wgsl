@@ -7,7 +7,7 @@
 
 const EIGHTS: u32 = RANK / 8u;
 
-fn add_four(sum: f32, b: vec2u, v: vec4f) -> f32 {
+fn add_halves(sum: f32, b: vec2u, v: vec4f) -> f32 {
     let low = unpack2x16float(b.x);
     let high = unpack2x16float(b.y);
     return fma(high.y, v.w, fma(high.x, v.z, fma(low.y, v.y, fma(low.x, v.x, sum))));
@@ -19,8 +19,8 @@ fn delta(token: u32, row: u32) -> f32 {
     var sum = 0.0;
     for (var i = 0u; i < EIGHTS; i++) {
         let words = b[row * EIGHTS + i];
-        sum = add_four(sum, words.xy, u[2u * (first + i)]);
-        sum = add_four(sum, words.zw, u[2u * (first + i) + 1u]);
+        sum = add_halves(sum, words.xy, u[2u * (first + i)]);
+        sum = add_halves(sum, words.zw, u[2u * (first + i) + 1u]);
     }
     return sum;
 }

@@ -14,7 +14,7 @@ pub struct Wide {
     pub b: Buffer<u32>,
 }
 
-/// What pairs add to products.
+/// The addition that pairs make to products.
 #[derive(Clone, Copy)]
 pub struct Added<'a> {
     /// The second matrices.

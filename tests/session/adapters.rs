@@ -93,6 +93,20 @@ fn every_family_takes_pairs_on_all_its_matrices() {
     }
 }
 
+/// On a card a token takes one dispatch more for each input of a block that has pairs, and one for the rotation
+/// of heads, which the product of q, k and v leaves to a kernel of its own then.
+#[test]
+fn pairs_on_all_matrices_take_five_dispatches_more_in_a_block() {
+    let bytes = std::fs::read(path("tests/data/models/bitnet-i2_s.gguf")).unwrap();
+    let mut session = Setup::default().like_a_card().load(&bytes).unwrap();
+    let dispatches = |session: &Session| session.compute().about().dispatches_per_token;
+    let alone = dispatches(&session);
+    let file = on_all_matrices(&session, &bytes);
+    let adapter = block_on(session.load_adapter(&mut Reader::new(&file[..]))).unwrap();
+    block_on(session.set_adapters(&[(adapter, 1.0)])).unwrap();
+    assert_eq!(dispatches(&session), alone + 5 * session.compute().config().n_layer);
+}
+
 /// The scales decide, not the order of calls: the same scales give the same bits, and scale 0 those of
 /// the model alone. No key or value of other scales is used again.
 #[test]

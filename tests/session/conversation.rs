@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use tritloom::chat::{Message, Role};
+use tritloom::native::block_on;
 use tritloom::sampling::Sampling;
 use tritloom::session::{FinishReason, GenerateOptions, Session};
 

@@ -307,7 +307,7 @@ fn an_embedding_tells_of_the_loss() {
         assert_error(found, "device-lost", &[]);
         failed += 1;
         let mut next = load(Losing::after(usize::MAX));
-        next.recall(&session.into_memory()).unwrap();
+        block_on(next.recall(&session.into_memory())).unwrap();
         assert_eq!(embed(&mut next).unwrap(), expected, "after {operations} operations");
     }
     assert!(failed > 10, "{failed}");

@@ -1,5 +1,5 @@
-// Adapters in a browser, on the GPU and on the CPU: logits of another program. What they change, and what they leave
-// as it was, is in tests/session/adapters.rs.
+// Adapters in a browser, on the GPU and on the CPU: logits of another program. tests/session/adapters.rs has the rest
+// of what they do.
 import { BASES, expectAdapted } from './adapters'
 import { expect, failure, load, test } from './harness'
 
