@@ -14,7 +14,7 @@ fn adapter(name: &str, rank: &str) -> String {
 #[test]
 fn each_command_applies_adapters_with_their_scales() {
     let file = adapter("adapter=4.gguf", "4");
-    let [off, half] = ["0", "0.5"].map(|scale| format!("{file}={scale}"));
+    let [off, most, all] = ["0", "29", "30"].map(|scale| format!("{file}={scale}"));
     let on_cpu = ["--backend", "cpu"];
     let generate = ["--raw", "--max-tokens", "12", "Once upon a time"];
     let decide = ["decide", "--question", "Is it about a cat?", "A cat sat."];
@@ -26,9 +26,10 @@ fn each_command_applies_adapters_with_their_scales() {
         };
         let alone = with(&[]);
         assert_eq!(with(&[&off]), alone);
-        // Without a scale it is 1; a path may have an equals sign.
-        assert_ne!(with(&[&file]), alone, "{command:?}");
-        assert_eq!(with(&[&half, &half]), with(&[&file]));
+        let changed = with(&[&all]);
+        assert_ne!(changed, alone, "{command:?}");
+        // Without a scale it is 1, and scales add up; a path may have an equals sign.
+        assert_eq!(with(&[&file, &most]), changed);
     }
 }
 

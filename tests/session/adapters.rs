@@ -10,17 +10,18 @@ use tritloom::session::{GenerateOptions, LmHead, Session};
 use tritloom::source::Reader;
 
 use crate::setup::{Setup, check_adapted, generate, greedy};
-use crate::support::adapters::{adapted, on_embedding, on_matrix, random};
+use crate::support::adapters::{Adapted, adapted, on_embedding, on_matrix, random};
 use crate::support::families::{OF_EACH_ARCHITECTURE, distance};
 use crate::support::{assert_error, path, read};
 
-/// With float activations nothing but the pairs is rounded, to f16.
+/// With float activations nothing but the pairs is rounded, to f16. The inputs of I2_S are int8 in any case: pairs
+/// that f16 does not hold move them, so that many round to another integer. That is two thirds of what rounding
+/// alone does.
 #[test]
 fn with_float_activations_every_run_has_its_logits() {
-    let all = adapted();
-    check_adapted(all.clone(), Setup::exact, |one| if one.rounds_inputs() { 1e-2 } else { 2e-3 });
-    let card = || Setup::exact().like_a_card();
-    check_adapted(all, card, |one| if one.rounds_inputs() { 1e-2 } else { 2e-3 });
+    let allowed = |one: &Adapted| if one.rounds_inputs() { 3e-2 } else { 2e-3 };
+    check_adapted(adapted(), Setup::exact, allowed);
+    check_adapted(adapted(), || Setup::exact().like_a_card(), allowed);
 }
 
 #[test]
@@ -88,7 +89,8 @@ fn every_family_takes_pairs_on_all_its_matrices() {
         assert!(distance(&without, &expected) > 0.05, "{model}");
         for setup in [Setup::exact(), Setup::exact().like_a_card(), Setup::exact().on_cpu()] {
             let off = distance(&run(setup, 0.02), &expected);
-            assert!(off < if model.ends_with("i2_s") { 2e-2 } else { 2e-3 }, "{model}: {off}");
+            let rounds = model.ends_with("i2_s") || model.starts_with("bitnet-b1.58");
+            assert!(off < if rounds { 1e-2 } else { 1e-3 }, "{model}: {off}");
         }
     }
 }

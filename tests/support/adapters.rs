@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use half::f16;
 use serde::Deserialize;
 use tritloom::gguf::{Header, TensorEntry, Value, type_id};
 
@@ -102,7 +103,7 @@ pub fn on_embedding([n_embd, n_vocab]: [u64; 2]) -> (String, [[u64; 2]; 2]) {
     ("token_embd.weight".into(), [[RANK, n_vocab], [RANK, n_embd]])
 }
 
-/// An adapter of random pairs.
+/// An adapter of random pairs, in f32. f16 holds their values too.
 pub fn random(architecture: &str, pairs: &[(String, [[u64; 2]; 2])], seed: u64) -> Vec<u8> {
     let text = |value: &str| Value::String(value.as_bytes().to_vec());
     let metadata = [
@@ -130,7 +131,8 @@ pub fn random(architecture: &str, pairs: &[(String, [[u64; 2]; 2])], seed: u64) 
     let mut file = Vec::new();
     let written = header.write_file(&mut file, |index, out| {
         let n = header.tensors[index].len / 4;
-        (0..n).try_for_each(|_| out.write_all(&(random.float() - 0.5).to_le_bytes()))
+        let mut value = || f16::from_f32(random.float() - 0.5).to_f32();
+        (0..n).try_for_each(|_| out.write_all(&value().to_le_bytes()))
     });
     written.expect("memory takes everything");
     file
