@@ -217,8 +217,8 @@ fn an_adapter_of_another_session_is_refused() {
 #[test]
 fn a_split_lm_head_takes_pairs() {
     let bytes = std::fs::read(path("tests/data/models/llama-i2_s.gguf")).unwrap();
-    let answers = |lm_head: LmHead, scale: f32| {
-        let mut session = Setup::exact().like_a_card().lm_head(lm_head).load(&bytes).unwrap();
+    let answers = |setup: Setup, lm_head: LmHead, scale: f32| {
+        let mut session = setup.lm_head(lm_head).load(&bytes).unwrap();
         let shape = [0, 1].map(|n| Role::Output.shape(session.compute().config())[n]);
         let file = random("llama", &[on_matrix("output.weight", shape)], 5);
         let adapter = block_on(session.load_adapter(&mut Reader::new(&file[..]))).unwrap();
@@ -227,7 +227,9 @@ fn a_split_lm_head_takes_pairs() {
         let drawn = GenerateOptions { sampling, ..greedy(6) };
         [greedy(6), drawn].map(|options| generate(&mut session, &[5, 6, 7], &options).unwrap().ids)
     };
-    let expected = answers(LmHead::F16, 1.0);
-    assert_eq!(answers(LmHead::Int8, 1.0), expected);
-    assert_ne!(answers(LmHead::Int8, 0.0), expected);
+    for setup in [|| Setup::exact().like_a_card(), || Setup::exact().on_cpu()] {
+        let expected = answers(setup(), LmHead::F16, 1.0);
+        assert_eq!(answers(setup(), LmHead::Int8, 1.0), expected);
+        assert_ne!(answers(setup(), LmHead::Int8, 0.0), expected);
+    }
 }
