@@ -136,8 +136,15 @@ impl Delta {
         let columns = first.a.len() / first.rank;
         let rows = (first.b.len() / first.rank).min(most_rows);
         let ranks = pairs.iter().map(|(pair, _)| pair.rank).sum::<usize>().next_multiple_of(UNIT);
-        let matrix =
-            |rows: usize, bytes| Matrix { kernel, set, rows, bytes, factor: 1.0, of_floats: false };
+        let matrix = |rows: usize, bytes| Matrix {
+            kernel,
+            set,
+            rows,
+            bytes,
+            factor: 1.0,
+            of_floats: false,
+            split: None,
+        };
         let mut a = zeros(ranks * columns)?;
         let of_pairs = pairs.iter().flat_map(|(pair, _)| &pair.a);
         for (bytes, value) in a.as_chunks_mut::<4>().0.iter_mut().zip(of_pairs) {
