@@ -23,7 +23,7 @@ import type { PortableOptions, PortableSource, Transport } from '../protocol/mes
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Adapter, AppliedAdapter, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
@@ -111,7 +111,7 @@ export class BitNet {
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<BitNet> {
     checkOptions(options)
-    const { signal, onProgress, worker = true, crossOriginStorage = 'read', ...rest } = options
+    const { signal, onProgress, worker = true, crossOriginStorage = 'read', adapters, ...rest } = options
     checkLoad(signal, onProgress, worker)
     checkChoice('crossOriginStorage', crossOriginStorage, ['read', 'offer', 'off'])
     const from = portable(source)
@@ -155,6 +155,10 @@ export class BitNet {
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored, end)
       if (!isStoring) finish()
       if (isStored(from, rest)) void persistOnce()
+      if (adapters !== undefined) {
+        const applying = fetched(() => import('./adapters.js')).then(({ applyAll }) => applyAll(model, adapters))
+        await Promise.race([applying, aborted.promise])
+      }
       return model
     } catch (error) {
       // The load may be aborted while the worker is still starting.
@@ -356,6 +360,32 @@ export class BitNet {
     const { embed } = await fetched(() => import('./embed.js'))
     return embed((args, streaming) =>
       this.#queue(() => this.#transport.call('embed', args, streaming), streaming.signal), texts, options)
+  }
+
+  /**
+   * Loads an adapter (LoRA, in GGUF) for this model. `setAdapters` applies it. It is not stored on the device.
+   *
+   * Rejects with `bad-adapter` if it cannot be applied to this model, `bad-gguf` if it is damaged, `http`, `network`
+   * or `io` if its bytes cannot be had, and with the reason of `signal`.
+   */
+  async loadAdapter(source: Source, options: AbortOptions = {}): Promise<Adapter> {
+    const signal = signalOf(options)
+    const { loadAdapter } = await fetched(() => import('./adapters.js'))
+    return loadAdapter(this.#transport, (job, signal) => this.#queue(job, signal), source, signal)
+  }
+
+  /**
+   * Applies these adapters, each times its scale, and no others, to the calls after this one. Without any, the model
+   * computes as it did before the first, to the last bit. The contents of the KV cache are computed again. A saved
+   * chat is restored only with the same adapters and scales.
+   *
+   * Rejects with `bad-option` for wrong values and adapters of other models; with `bad-adapter` for one that the GPU
+   * cannot apply, and `out-of-memory`, after which none is applied; and with the reason of `signal`.
+   */
+  async setAdapters(adapters: readonly AppliedAdapter[], options: AbortOptions = {}): Promise<void> {
+    const signal = signalOf(options)
+    const { setAdapters } = await fetched(() => import('./adapters.js'))
+    return setAdapters(this.#transport, (job, signal) => this.#queue(job, signal), adapters, signal)
   }
 
   /**

@@ -122,6 +122,8 @@ impl Opening for OnCpu {
             pool,
             set,
             best,
+            sets: sets.clone(),
+            deltas: None,
             buffers: Buffers::new(threads, n_ctx),
             config,
         };

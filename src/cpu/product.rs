@@ -114,6 +114,17 @@ impl Products {
         })
     }
 
+    /// The number of tokens.
+    pub(super) fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Adds the results of another matrix with as many rows.
+    pub(super) fn add(&mut self, other: &Self) {
+        debug_assert!(self.values.len() == other.values.len());
+        ops::add(&mut self.values, &other.values, 1.0);
+    }
+
     /// Copies the results of a token.
     pub(super) fn take(&self, token: usize, to: &mut Vec<f32>) {
         to.clear();

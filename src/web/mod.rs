@@ -6,7 +6,7 @@
 //! types error log task abort timer logprobs  what crosses the border to JavaScript, and how
 //! digest                                the hash of bytes, by the browser
 //! backend                               the GPU or the CPU
-//! fields tools options prompt decide embed    what a page asks for
+//! fields tools options prompt decide embed adapters   what a page asks for
 //! progress                              what it is told
 //! grammar                               formats of answers, which another module of WebAssembly has
 //! opening                               a load in progress
@@ -32,6 +32,7 @@ mod options;
 mod prompt;
 mod decide;
 mod embed;
+mod adapters;
 mod progress;
 mod grammar;
 mod opening;
