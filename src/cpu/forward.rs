@@ -392,7 +392,8 @@ impl Model for Cpu {
     fn bytes_per_token(&self, pos: usize) -> u64 {
         let weights: usize = self.matrices().map(|matrix| matrix.bytes.len()).sum();
         let cache = 2 * self.config.n_layer * (pos + 1) * self.cache.shape.row_bytes();
-        (weights + self.lm_head().bytes.len() + self.weights.token_embd.row_bytes() + cache) as u64
+        (weights + self.lm_head().greedy_bytes() + self.weights.token_embd.row_bytes() + cache)
+            as u64
     }
 
     fn bandwidth(&mut self) -> Option<f64> {

@@ -125,6 +125,15 @@ impl Matrix {
         self.bytes.split_at(self.bytes.len() / 2)
     }
 
+    /// Bytes that the choice of a greedy token reads: of a matrix that is split, the upper ones, and the lower ones of a
+    /// single row.
+    pub(super) fn greedy_bytes(&self) -> usize {
+        match self.split {
+            None => self.bytes.len(),
+            Some(_) => (self.bytes.len() + self.row_bytes()) / 2,
+        }
+    }
+
     /// Writes row `index` as it was before the split.
     pub(super) fn join(&self, index: usize, row: &mut [u8]) {
         let columns = row.len() / 2;
