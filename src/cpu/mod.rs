@@ -11,6 +11,7 @@
 mod attention;
 mod bandwidth;
 mod cache;
+mod candidates;
 mod formats;
 mod forward;
 mod input;

@@ -1,5 +1,5 @@
 //! A split LM head gives the tokens and the logits of one that is as in the file, to the bit. The hard
-//! values are in `src/cpu/split.rs`.
+//! values are in `src/cpu/candidates.rs`.
 
 use tritloom::native::block_on;
 use tritloom::sampling::Sampling;
