@@ -443,10 +443,7 @@ impl Model for Cpu {
     }
 
     fn head_bytes(&self) -> u64 {
-        let lm_head = self.lm_head();
-        let all = lm_head.bytes.len() as u64;
-        // The lower bytes of the few rows that may be the best ones are left out.
-        if lm_head.split.is_some() { all / 2 } else { all }
+        self.lm_head().greedy_bytes() as u64
     }
 
     fn bandwidth(&mut self) -> Option<f64> {

@@ -12,6 +12,7 @@ mod adapters;
 mod attention;
 mod bandwidth;
 mod cache;
+mod candidates;
 mod formats;
 mod forward;
 mod input;
