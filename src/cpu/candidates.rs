@@ -78,7 +78,8 @@ impl Matrix {
             let lead = rows().fold(f32::NEG_INFINITY, |lead, (value, off)| lead.max(value - off));
             let could_lead = |(row, (value, off)): (u32, (&f32, f32))| {
                 // Nor is a row ruled out by a comparison with what is no number.
-                (!(value + off < lead)).then_some(row)
+                let is_ruled_out = value + off < lead;
+                (!is_ruled_out).then_some(row)
             };
             (0..).zip(rows()).filter_map(could_lead).collect()
         };
