@@ -375,7 +375,7 @@ export interface ModelInfo {
   parameters: number
   /** Bytes of the file. */
   bytes: number
-  /** Bytes of GPU memory in buffers; on the CPU, of memory for weights, keys and values. */
+  /** Bytes of GPU memory in buffers; on the CPU, of memory for weights, keys and values. Adapters do not count. */
   gpuBytes: number
   /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number

@@ -4,7 +4,7 @@ import { BitNetError } from '../error.js'
 import { platform } from '../platform.js'
 import type { Transport } from '../protocol/messages.js'
 import { portable } from '../protocol/source.js'
-import type { Adapter, AppliedAdapter, LoadedAdapter, Source } from '../types.js'
+import type { AbortOptions, Adapter, AppliedAdapter, LoadedAdapter, Source } from '../types.js'
 
 /** Makes a call once all calls before it have ended. */
 export type Queue = <T>(job: () => Promise<T>, signal?: AbortSignal) => Promise<T>
@@ -18,7 +18,12 @@ export async function loadAdapter(
 ): Promise<Adapter> {
   signal?.throwIfAborted()
   const file = await blobOf(source, signal)
-  const { id, ...info } = await queue(() => transport.call('loadAdapter', [file]), signal)
+  const { id, ...info } = await queue(async () => {
+    const loaded = await transport.call('loadAdapter', [file])
+    // Nobody gets it.
+    if (signal?.aborted) await transport.call('freeAdapter', [loaded.id])
+    return loaded
+  }, signal)
   const adapter: Adapter = {
     ...info,
     dispose: async () => { await queue(() => transport.call('freeAdapter', [id])) }
@@ -28,9 +33,7 @@ export async function loadAdapter(
 }
 
 /** Applies adapters to a model. See `BitNet.setAdapters`. */
-export async function setAdapters(
-  transport: Transport, queue: Queue, adapters: readonly AppliedAdapter[], signal: AbortSignal | undefined
-): Promise<void> {
+export async function setAdapters(transport: Transport, adapters: readonly AppliedAdapter[]): Promise<void> {
   if (!Array.isArray(adapters)) throw badOption('adapters', 'must be an array')
   const chosen = adapters.map((one: AppliedAdapter, n) => {
     checkOptions(one, ['adapter', 'scale'])
@@ -40,25 +43,36 @@ export async function setAdapters(
     if (!Number.isFinite(scale)) throw badOption(`adapters[${n}].scale`, 'must be a finite number')
     return { id: found.id, scale }
   })
-  await queue(() => transport.call('setAdapters', [chosen]), signal)
+  await transport.call('setAdapters', [chosen])
 }
 
 /** A model that takes adapters. */
 interface Adaptable {
-  loadAdapter(source: Source): Promise<Adapter>
-  setAdapters(adapters: readonly AppliedAdapter[]): Promise<void>
+  loadAdapter(source: Source, options: AbortOptions): Promise<Adapter>
+  setAdapters(adapters: readonly AppliedAdapter[], options: AbortOptions): Promise<void>
 }
 
-/** Loads and applies the adapters of a load's options. */
-export async function applyAll(model: Adaptable, adapters: readonly LoadedAdapter[]): Promise<void> {
+/** Checks the adapters of a load's options. Gives what loads and applies them once the model is there. */
+export function applying(adapters: readonly LoadedAdapter[]): (model: Adaptable, signal: AbortSignal) => Promise<void> {
   if (!Array.isArray(adapters)) throw badOption('adapters', 'must be an array')
-  const loaded: AppliedAdapter[] = []
-  for (const one of adapters as readonly LoadedAdapter[]) {
+  const asked = adapters.map((one: LoadedAdapter, n) => {
     checkOptions(one, ['source', 'scale'])
     const { source, scale = 1 } = one
-    loaded.push({ adapter: await model.loadAdapter(source), scale })
+    if (!Number.isFinite(scale)) throw badOption(`adapters[${n}].scale`, 'must be a finite number')
+    return { source, scale }
+  })
+  return async (model, signal) => {
+    const loaded: { adapter: Adapter, scale: number }[] = []
+    try {
+      for (const { source, scale } of asked) {
+        loaded.push({ adapter: await model.loadAdapter(source, { signal }), scale })
+      }
+      await model.setAdapters(loaded, { signal })
+    } finally {
+      // They live on as long as they are applied.
+      for (const { adapter } of loaded) void adapter.dispose().catch(() => {})
+    }
   }
-  await model.setAdapters(loaded)
 }
 
 /** The bytes of a source. */
@@ -66,8 +80,11 @@ async function blobOf(source: Source, signal: AbortSignal | undefined): Promise<
   const from = portable(source)
   if (from instanceof Blob) return from
   if (from instanceof ArrayBuffer || from instanceof Uint8Array) return new Blob([from as BlobPart])
-  if (from instanceof ReadableStream) return new Response(from).blob()
-  if (typeof from === 'string' && from.startsWith('file:') && platform.file) return platform.file(from)
+  if (from instanceof ReadableStream) return new Response(from.pipeThrough(new TransformStream(), signal ? { signal } : {})).blob()
+  if (typeof from === 'string' && from.startsWith('file:') && platform.file) {
+    // A file of Node is empty in another thread.
+    return new Blob([await (await platform.file(from)).arrayBuffer()])
+  }
   const [url, init] = typeof from === 'string' ? [from, {}] : [from.request.url, from.request.init]
   try {
     const response = await fetch(url, signal ? { ...init, signal } : init)

@@ -118,6 +118,7 @@ export class BitNet {
     if (!isBrowser()) throw new BitNetError('no-webgpu', NO_BROWSER)
     const aborted = abortOf(signal, source instanceof Request ? source.signal : undefined)
     aborted.signal.throwIfAborted()
+    const apply = adapters && (await fetched(() => import('./adapters.js'))).applying(adapters)
     const opening = open(worker)
     let transport: Transport | undefined
     let ended = false
@@ -155,10 +156,7 @@ export class BitNet {
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored, end)
       if (!isStoring) finish()
       if (isStored(from, rest)) void persistOnce()
-      if (adapters !== undefined) {
-        const applying = fetched(() => import('./adapters.js')).then(({ applyAll }) => applyAll(model, adapters))
-        await Promise.race([applying, aborted.promise])
-      }
+      await Promise.race([apply?.(model, aborted.signal), aborted.promise])
       return model
     } catch (error) {
       // The load may be aborted while the worker is still starting.
@@ -271,7 +269,7 @@ export class BitNet {
   /**
    * A chat that `chat.save()` has saved, with its keys and values. Its next turn computes only its
    * new tokens. The model must be the same, and loaded on the same back end with the same `kv`, `activations`,
-   * `i2sLayout` and `deterministic`, and with a `context` that takes the same factors of RoPE.
+   * `i2sLayout` and `deterministic`, with a `context` that takes the same factors of RoPE, and with the same adapters applied.
    *
    * Rejects with `bad-option` for the chat of another model, and if the bytes differ from those
    * that were saved. A hash of all bytes is saved with them. It finds damage, but no forgery. So
@@ -380,18 +378,20 @@ export class BitNet {
    * chat is restored only with the same adapters and scales.
    *
    * Rejects with `bad-option` for wrong values and adapters of other models; with `bad-adapter` for one that the GPU
-   * cannot apply, and `out-of-memory`, after which none is applied; and with the reason of `signal`.
+   * cannot apply, `out-of-memory` and `device-lost`, after which none is applied; and with the reason of `signal`.
    */
   async setAdapters(adapters: readonly AppliedAdapter[], options: AbortOptions = {}): Promise<void> {
-    const signal = signalOf(options)
-    const { setAdapters } = await fetched(() => import('./adapters.js'))
-    return setAdapters(this.#transport, (job, signal) => this.#queue(job, signal), adapters, signal)
+    // Its place is before all later calls.
+    return this.#queue(async () => {
+      const { setAdapters } = await fetched(() => import('./adapters.js'))
+      return setAdapters(this.#transport, adapters)
+    }, signalOf(options))
   }
 
   /**
    * Measures the time of each kernel in one step of `tokens` after `position` tokens, by the GPU's
-   * own clock; on the CPU, that of the layers and of the LM head. 1 token (default) is a step of an answer. More tokens are a chunk of a prompt, at
-   * most as many as are computed at once. `position` is 0 by default. `options` say how the step
+   * own clock; on the CPU, that of the layers and of the LM head. 1 token (default) is a step of an answer.
+   * More tokens are a chunk of a prompt, at most as many as are computed at once. `position` is 0 by default. `options` say how the step
    * chooses its token, which is greedily by default.
    *
    * Rejects with `bad-option` for numbers outside the context and for wrong options, with

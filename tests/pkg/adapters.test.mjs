@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { load } from './answerer.mjs'
 
-const { applyAll, loadAdapter, setAdapters } = await load('page/adapters')
+const { applying, loadAdapter, setAdapters } = await load('page/adapters')
 
 /** A transport that notes its calls, and gives each adapter the next number. */
 const transport = () => {
@@ -55,28 +55,59 @@ test('adapters are applied by their numbers, and those of other models are refus
   const to = transport()
   const [one, two] = [await loadAdapter(to, queue, new Blob(['1'])), await loadAdapter(to, queue, new Blob(['2']))]
   assert.deepEqual({ ...one, dispose: undefined }, { name: 'a', bytes: 3, ranks: [4, 8], targets: ['attn_q'], dispose: undefined })
-  await setAdapters(to, queue, [{ adapter: two, scale: -0.5 }, { adapter: one }])
+  await setAdapters(to, [{ adapter: two, scale: -0.5 }, { adapter: one }])
   assert.deepEqual(to.calls.at(-1), ['setAdapters', [{ id: 2, scale: -0.5 }, { id: 1, scale: 1 }]])
-  await setAdapters(to, queue, [])
+  await setAdapters(to, [])
   assert.deepEqual(to.calls.at(-1), ['setAdapters', []])
   const made = to.calls.length
-  await refuses(setAdapters(transport(), queue, [{ adapter: one }]), 'bad-option', 'adapters[0].adapter')
-  await refuses(setAdapters(to, queue, [{ adapter: { ...one } }]), 'bad-option', 'adapters[0].adapter')
+  await refuses(setAdapters(transport(), [{ adapter: one }]), 'bad-option', 'adapters[0].adapter')
+  await refuses(setAdapters(to, [{ adapter: { ...one } }]), 'bad-option', 'adapters[0].adapter')
   for (const scale of [NaN, Infinity, '1', null]) {
-    await refuses(setAdapters(to, queue, [{ adapter: one, scale }]), 'bad-option', 'adapters[0].scale')
+    await refuses(setAdapters(to, [{ adapter: one, scale }]), 'bad-option', 'adapters[0].scale')
   }
-  await refuses(setAdapters(to, queue, [{ adapter: one, rank: 4 }]), 'bad-option', 'rank')
-  await refuses(setAdapters(to, queue, one), 'bad-option', 'array')
+  await refuses(setAdapters(to, [{ adapter: one, rank: 4 }]), 'bad-option', 'rank')
+  await refuses(setAdapters(to, one), 'bad-option', 'array')
   assert.equal(to.calls.length, made)
   await one.dispose()
   assert.deepEqual(to.calls.at(-1), ['freeAdapter', 1])
 })
 
-test('a load applies its adapters together, and refuses wrong ones', async () => {
-  const applied = []
-  const model = { loadAdapter: async source => `adapter of ${source}`, setAdapters: async all => { applied.push(all) } }
-  await applyAll(model, [{ source: 'a' }, { source: 'b', scale: 0 }])
-  assert.deepEqual(applied, [[{ adapter: 'adapter of a', scale: 1 }, { adapter: 'adapter of b', scale: 0 }]])
-  await refuses(applyAll(model, 'a'), 'bad-option', 'array')
-  await refuses(applyAll(model, [{ url: 'a' }]), 'bad-option', 'url')
+test('a load applies its adapters together and keeps no handle; wrong ones are refused before', async () => {
+  const [applied, disposed] = [[], []]
+  const { signal } = new AbortController()
+  const model = {
+    loadAdapter: async (source, given) => {
+      assert.equal(given.signal, signal)
+      if (source === 'none') throw new Error('there is none')
+      return { source, dispose: async () => { disposed.push(source) } }
+    },
+    setAdapters: async all => { applied.push(all.map(({ adapter, scale }) => [adapter.source, scale])) }
+  }
+  await applying([{ source: 'a' }, { source: 'b', scale: 0 }])(model, signal)
+  assert.deepEqual([applied, disposed], [[[['a', 1], ['b', 0]]], ['a', 'b']])
+  await assert.rejects(applying([{ source: 'a' }, { source: 'none' }])(model, signal), /there is none/)
+  assert.deepEqual([applied.length, disposed], [1, ['a', 'b', 'a']])
+  const refused = (adapters, fact) => assert.throws(() => applying(adapters), error => {
+    assert.equal(error.code, 'bad-option')
+    return error.message.includes(fact)
+  })
+  refused('a', 'array')
+  refused([{ url: 'a' }], 'url')
+  refused([{ source: 'a', scale: NaN }], 'adapters[0].scale')
+})
+
+test('an adapter whose load is aborted late is freed', async () => {
+  const to = transport()
+  const abort = new AbortController()
+  const late = { call: async (method, args) => {
+    if (method === 'loadAdapter') abort.abort(new Error('enough'))
+    return to.call(method, args)
+  } }
+  const aborting = async (job, signal) => {
+    const found = await job()
+    signal.throwIfAborted()
+    return found
+  }
+  await assert.rejects(loadAdapter(late, aborting, new Blob(['1']), abort.signal), /enough/)
+  assert.deepEqual(to.calls.map(([method]) => method), ['loadAdapter', 'freeAdapter'])
 })
