@@ -20,7 +20,7 @@ export async function loadAdapter(
   const file = await blobOf(source, signal)
   const { id, ...info } = await queue(async () => {
     const loaded = await transport.call('loadAdapter', [file])
-    // Nobody gets it.
+    // The caller has given it up, so no handle would free it.
     if (signal?.aborted) await transport.call('freeAdapter', [loaded.id])
     return loaded
   }, signal)

@@ -381,7 +381,7 @@ export class BitNet {
    * cannot apply, `out-of-memory` and `device-lost`, after which none is applied; and with the reason of `signal`.
    */
   async setAdapters(adapters: readonly AppliedAdapter[], options: AbortOptions = {}): Promise<void> {
-    // Its place is before all later calls.
+    // Calls that are made later wait for it.
     return this.#queue(async () => {
       const { setAdapters } = await fetched(() => import('./adapters.js'))
       return setAdapters(this.#transport, adapters)

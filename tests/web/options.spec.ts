@@ -246,9 +246,8 @@ test('a wrong value of any option is refused in JavaScript\'s terms', async ({ h
 
 test('an address that is none is refused by the storage too', async ({ harness }) => {
   const found = await harness.evaluate(async () => {
-    // Loads the crate.
-    await window.tritloom.BitNet.cache.list()
-    const { cacheDelete, cacheVerify } = await import('/pkg/tritloom.js' as string)
+    const { default: start, cacheDelete, cacheVerify } = await import('/pkg/tritloom.js' as string)
+    await start('/pkg/tritloom_bg.wasm')
     const calls = [cacheDelete, cacheVerify].flatMap(call =>
       ['http://', 'model.gguf', '', 5, null, undefined].map(url => call(url)))
     const outcomes = await Promise.allSettled(calls)
