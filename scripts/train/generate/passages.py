@@ -2,7 +2,8 @@
 letters. A passage is {"text", "summaries", "questions": [(question, answer)]}."""
 
 from .grammar import an, capital, fill, rows
-from .words import ADJ, ANIMALS, BOYS, GIRLS, LOOKS, MORE_BOYS, MORE_KINDS, MORE_NAMES, THINGS, invented_name
+from . import lexicon
+from .words import ADJ, ANIMALS, BOYS, GIRLS, MORE_KINDS, invented_name
 
 # what somebody wanted | what stood in the way | what was done | how it ended
 # {A} is a name, {he} {him} {his} {He} its pronouns, {T} a thing, {B} another name, {R} a relative, {P} a place.
@@ -74,15 +75,14 @@ RELATIVES = "grandmother grandfather mother father sister brother aunt uncle cou
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
 TIMES = "six seven eight nine ten eleven noon one two three four five".split()
+# Those whose plural has an s, and no more.
+PLAIN_THINGS = [one for one in lexicon.THINGS if lexicon.plural(one) == one + "s"]
 NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
 
 
 def person(rng):
     girl = rng.random() < 0.5
-    if rng.random() < 0.35:
-        name = invented_name(rng)
-    else:
-        name = rng.choice((GIRLS + MORE_NAMES) if girl else (BOYS + MORE_BOYS))
+    name = lexicon.name(rng, girl)
     if rng.random() < 0.12:
         name = f"{rng.choice(['Mrs.', 'Aunt', 'Grandma', 'Miss'] if girl else ['Mr.', 'Uncle', 'Grandpa', 'Old'])} {name}"
     return name, girl
@@ -96,10 +96,6 @@ def people(rng, count):
     return list(found.items())
 
 
-def thing(rng):
-    return f"{rng.choice(LOOKS)} {rng.choice(THINGS)}" if rng.random() < 0.35 else rng.choice(THINGS)
-
-
 def slots(rng):
     (a, girl), (b, _), (c, c_girl) = people(rng, 3)
     return {
@@ -111,10 +107,10 @@ def slots(rng):
         "him": "her" if girl else "him",
         "his": "her" if girl else "his",
         "He": "She" if girl else "He",
-        "T": rng.choice(THINGS),
+        "T": rng.choice(PLAIN_THINGS),
         "R": f"{'her' if girl else 'his'} {rng.choice(RELATIVES)}",
-        "P": rng.choice(PLACES),
-        "N": rng.choice(ANIMALS + MORE_KINDS[19:40]),
+        "P": rng.choice(PLACES) if rng.random() < 0.4 else lexicon.town(rng),
+        "N": rng.choice(lexicon.ANIMALS),
         "I": rng.choice(INSTRUMENTS),
     }
 
@@ -198,7 +194,7 @@ ENDS = [
 def tale(rng):
     """A story of one who wanted something: {"text", "summaries", "topics" for a request}."""
     s = slots(rng)
-    kind = rng.choice(KINDS + ANIMALS + MORE_KINDS)
+    kind = rng.choice(rng.choice([lexicon.ANIMALS, lexicon.PEOPLE, lexicon.BEINGS]))
     s["k"] = rng.choice([an(kind), an(kind), f"a little {kind}", f"an old {kind}", an(f"{rng.choice(ADJ)} {kind}")])
     goal, trouble, deed, end = (fill(rng, cell, s) for cell in rng.choice(WANTED))
     a, he = s["A"], s["he"]
@@ -282,7 +278,8 @@ def notice(rng):
                 rng.choice([f"Why is {what} closed?", "Why is it closed?", "What is the reason?"]),
                 capital(f"{what} is closed because {why}.") if rng.random() < 0.6 else f"Because {why}.",
             ),
-            (rng.choice(["What is closed?", "What is this about?"]), capital(f"{what}.")),
+            ("What is closed?", capital(f"{what}.")),
+            (rng.choice(["What is this about?", "What is the text about?"]), summaries[0]),
         ]
         if "opens again" in until:
             questions.append(("When does it open again?", f"It opens again on {other}."))

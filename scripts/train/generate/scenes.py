@@ -1,0 +1,226 @@
+"""Short texts of many kinds with their summaries: mishaps, news, notices, letters, fables and small stories. A summary
+has the point in the text's own words: who, the trouble, how it ended. Names and nouns are of the wide vocabulary."""
+
+import re
+
+from . import lexicon
+from .deeds import Person
+from .grammar import capital, fill, rows
+
+# The sentences, a summary, perhaps another one. A star is where a sentence without weight may stand.
+# {A} {B} {C} are names; {he} {him} {his} {He} belong to {A}; {J} {K} are jobs, {N} {M} animals, {T} {U} things, {t} a thing
+# of one word, {F} {G} foods, {P} {Q} towns, {W} {X} say where, {V} is a building, {when} says when, {n} {m} are numbers,
+# {day} {day2} days, {month} a month, {O} a colour, {R} a relative of {A}, {L} a family's name, {E} an event.
+SCENES = rows("""
+{A} left the {T} {W}. * In the night it rained, and in the morning the {T} was ruined. {A} had to buy a new one. | {A} left the {T} out in the rain, so {he} had to buy a new one. | {A}'s {T} was ruined by the rain.
+A {N} got into the {V} {when}. * The {J} tried to catch it for {n} hours. In the end a child led it out with {F}. | A {N} got into the {V}, and a child led it out with {F}. | After {n} hours a child led a {N} out of the {V}.
+{A} had baked {F} for {R}. * The {N} ate all of them while nobody was looking. {A} laughed and cooked {G} instead. | The {N} ate the {F} that {A} had baked for {R}, so {A} cooked {G} instead.
+The {V} of {P} burned down {when}. * Nobody was hurt. The people of {P} collected money, and now a new {V} stands there. | The {V} of {P} burned down, and the people collected money for a new one.
+{A} wanted to become a {J}. Everybody said that {he} was too small for it. * {He} practised for {n} years. Today {he} is the best {J} of {P}. | Everybody said {A} was too small to become a {J}, but today {he} is the best one of {P}.
+{B} dropped {his2} {T} into the river. * {A} dived for it {n} times and found nothing. On the next day a {N} brought it to the shore. | {B} dropped a {T} into the river, and a {N} brought it to the shore.
+{A} and {B} built a raft. * It sank after {n} metres. They swam back and began to build a better one. | The raft of {A} and {B} sank, so they began to build a better one.
+The {N} of {A} had been gone for {n} days. * {A} put up notices {W}. A {J} from {P} called: it was sleeping in the {V}. | {A}'s {N} was gone for {n} days, and a {J} found it sleeping in the {V}. | {A} lost a {N}. It was found in the {V}.
+{A} was afraid to speak in front of the class. * {B} told {him} to look only at the {T} on the wall. {A} did that, and everybody clapped. | {A} was afraid to speak in front of the class, but {B}'s advice helped, and everybody clapped.
+The lift in the {V} has been broken since {day}. A {J} is coming to repair it on {day2}. * Until then, please use the stairs. | The lift in the {V} is broken and will be repaired on {day2}. | The lift in the {V} is broken until {day2}, so people have to use the stairs.
+{A} planted {n} {O} tulips {W}. * A {N} dug up all of them. Next year {A} planted them in pots on the roof. | A {N} dug up {A}'s tulips, so next year {he} planted them on the roof.
+The {J} of {P} gave away {F} {when}. * So many people came that the street had to be closed. At noon everything was gone. | The {J} of {P} gave away {F}, and so many people came that the street had to be closed.
+{A} sent {B} a {T}. * The parcel went to {P} by mistake. {B} got it {n} months later, and it still made {him2} happy. | {A}'s parcel for {B} went to {P} by mistake and came {n} months late.
+A proud {N} said that nobody was stronger. * A {M} said nothing and bit through the rope that held the bridge. The {N} fell into the water and never boasted again. | A proud {N} fell into the water because of a small {M}, and never boasted again.
+The {N} had collected {F} the whole summer, and the {M} had only sung. * When the snow came, the {M} was hungry. The {N} shared with it, and the {M} sang for the {N} all winter. | The {N} had food for the winter and shared it with the {M}, which sang for it.
+A {N} found a {T} and did not know what it was. * It asked the {M}, and the {M} did not know either. In the end they used it as a bed. | A {N} and a {M} did not know what a {T} was, so they used it as a bed.
+Two {Ns} wanted to cross the same narrow bridge. * Neither would go back. They pushed each other until both fell into the water. | Two {Ns} would not make way for each other on a bridge, and both fell into the water.
+A {N} was caught in a net. * A {M} gnawed through the net for half the night. Since then the two have been friends. | A {N} was caught in a net, and a {M} freed it. | A {M} freed a {N} from a net, and they became friends.
+A hungry {N} saw {F} on the other side of the fence. It jumped {n} times and could not get over. * "They are surely rotten," it said and went away. | A {N} could not reach the {F}, so it said that they were rotten.
+A {N} saw itself in the water and thought that it was another {N} with more {F}. * It snapped at it and its own food fell into the water. | A greedy {N} snapped at its own image in the water and lost its food.
+The animals wanted a new king. The {N} shouted the loudest, and the {M} ran the fastest. * But the old {M2} was the only one who listened. So they chose the {M2}. | The animals chose the {M2} as king because it was the only one who listened.
+Dear {B}, I arrived in {P} yesterday. * My room is small, but I can see the {V}. I have already found work as a {J}. Please send me my {T}. Yours, {A} | {A} has arrived in {P}, works as a {J}, and asks {B} to send the {T}. | {A} has found work in {P} and needs the {T}.
+Dear {B}, I am sorry that I did not come {when}. * I had a cold and could not get up. Can we meet on {day} {W}? Your {A} | {A} had a cold and did not come, and wants to meet {B} on {day}.
+Dear Mr. {L}, the {T} that I bought in your shop was broken after {n} days. * I would like a new one or my money back. Yours, {A} | {A} bought a {T} that broke after {n} days, and wants a new one or the money back.
+Hi {B}, thank you for the {T}! It was just what I needed. * {R1} was jealous. Come and visit us in {month}. {A} | {A} thanks {B} for the {T} and invites {him2} to visit in {month}.
+Dear neighbours, we are having a party on {day} {W}. * It may be loud until {m} o'clock. You are all invited, and there will be {F}. {A} and {B} | {A} and {B} invite the neighbours to a party on {day}.
+Dear {R0}, the camp is great. * I can already swim. Only the {F} are terrible. Could you send me some {G}? Love, {A} | {A} likes the camp, but not the {F}, and asks for {G}.
+To all employees: the office in {P} moves to {Q} in {month}. * Everybody gets a free ticket for the train. Please pack your desks by {day}. | The office moves from {P} to {Q} in {month}, and everybody should pack by {day}. | The office in {P} moves to {Q} in {month}.
+Found: a {T} with the name {B} on it. * It lay {W}. The owner can fetch it from the {J}. | A {T} with the name {B} was found {W}, and the owner can fetch it from the {J}.
+Lost: a {O} {N} called {B}. It ran away {W} {when}. * Whoever finds it gets {n} euros. | A {O} {N} called {B} ran away, and the finder gets {n} euros.
+For sale: a {T}, nearly new. * I bought it for {R} and it was never used. It costs {n} euros and can be fetched in {P}. | A {T} that is nearly new is for sale in {P} for {n} euros.
+The {V} needs helpers. * We are looking for people who can paint walls on {day}. Everybody gets {F} and tea. | The {V} is looking for people who can paint walls on {day}.
+The new {V} in {P} opens on {day}. * The first {n} visitors get {F} for free. The mayor will cut the ribbon. | The new {V} in {P} opens on {day}, and the first {n} visitors get {F} for free. | The new {V} in {P} opens on {day}.
+Please do not feed the {Ns} {W}. * Last week {n} of them became ill from {F}. The {J} gives them all they need. | People should not feed the {Ns}, because {n} of them became ill from {F}. | The {Ns} must not be fed.
+The course for beginners with {B} is cancelled because {B} is ill. * Those who have paid get their money back. The next course begins in {month}. | The course with {B} is cancelled because of illness, and the next one begins in {month}.
+On {day} the street {W} is closed for cars because of a race. * The buses go through {P}. From {m} o'clock everything is as usual. | On {day} the street {W} is closed because of a race. | The street {W} is closed on {day} because of a race, and buses go through {P}.
+From {month} on, the {V} opens at {m} o'clock instead of {m2}. * Many visitors had asked for it. | From {month} on, the {V} opens at {m} o'clock.
+The {E} in {P} has been moved to {day} because of the snow. * All tickets stay valid. | The {E} in {P} has been moved to {day} because of the snow.
+The {V} of {P} shows {n} {Ts} from all over the world. * The oldest one comes from {Q}. Entry is free on {day}. | The {V} of {P} shows {n} {Ts}, and entry is free on {day}. | The {V} of {P} shows {n} {Ts} from all over the world.
+{n} {Ns} escaped from the {V} of {P} {when}. * The police closed the roads. A {J} caught the last one with {F}. | {n} {Ns} escaped from the {V} of {P}, and a {J} caught the last one.
+A truck with {n} boxes of {F} turned over near {P}. * The driver was not hurt. The children of the village collected the {F} in buckets. | A truck with {F} turned over near {P}, and children collected the {F}. The driver was not hurt.
+In {P} the lights went out for {n} hours because a {N} had bitten through a cable. * The people sat outside and told stories. | In {P} the lights went out for {n} hours because of a {N}.
+The oldest woman of {P}, {A}, turned one hundred and {m} years old {when}. * She still cuts her own wood. Her advice is to eat {F} every day. | {A}, the oldest woman of {P}, turned one hundred and {m} and says that one should eat {F} every day.
+A {J} from {P} has built a {T} out of {n} old {Us}. * It took him {m} years. Now it stands in the {V}. | A {J} from {P} has built a {T} out of old {Us}, and it stands in the {V}.
+Scientists have found a new kind of {N} {W}. * It is {O} and only as long as a finger. They named it after the {J} who had seen it first. | Scientists have found a new kind of {N} and named it after the {J} who saw it first. | A new kind of {N} has been found.
+The team of {P} lost against {Q} by {n} to one. * The only goal was shot by {A}, who is a {J}. | The team of {P} lost against {Q} by {n} to one.
+{A} from {P} has won the race of the {Js}. * {He} was last for a long time. Then it began to hail, and the others stopped under a tree. | {A} won the race of the {Js} because the others stopped when it began to hail.
+Thieves stole the {T} of the {V} {when}. * The {J} saw them and followed them to {P}. There the police arrested them. | Thieves stole the {T} of the {V}, and the police arrested them in {P} with the help of the {J}.
+{A} always took the same way to school. * One day a tree lay across it. So {A} went through the {V} and met {B}, and since then they have gone together. | Because a tree lay across the way, {A} took another one and met {B}. | A fallen tree led {A} another way, and there {he} met {B}.
+{A} was the worst {J} of {P}. * Everything {he} touched broke. Then {B} gave {him} new glasses, and from then on {he} made no more mistakes. | {A} was a bad {J} until {B} gave {him} new glasses.
+{A} had promised to water the flowers of {B}. * {He} forgot it for {n} weeks. {He} bought new flowers, but {B} noticed it at once and laughed. | {A} forgot to water {B}'s flowers and bought new ones, but {B} noticed it.
+{A} wrote to {B} every week for {n} years. * They had never met. When they met {W}, they were too shy to speak. So they sat down and wrote each other a letter. | {A} and {B} wrote to each other for {n} years, and when they met they were too shy to speak.
+{A} gave {his} {T} to {B}, who had none. * {R2} was angry at first. The next day {B} came with {F} for the whole family. | {A} gave {B} {his} {T}, and {B} brought {F} for the whole family.
+{A} hated {F}. * At the house of {B} there was nothing else. {A} tried one spoon, then a second one, and in the end {he} asked for more. | {A} hated {F}, but at {B}'s house {he} tried them and asked for more.
+Every night {A} heard a knocking {W}. * {He} thought that it was a ghost. {B} went to look with a lamp, and it was only a {N}. | {A} thought that a ghost was knocking {W}, but it was only a {N}. | The knocking that {A} heard was only a {N}.
+{A} counted the money {n} times, and each time one coin was missing. * {He} accused {B}. Then the coin fell out of {his} own sleeve, and {A} said sorry. | {A} accused {B} because a coin was missing, but it was in {his} own sleeve, so {he} said sorry.
+{A} was in such a hurry that {he} put on two different shoes. * {He} noticed it only {W}. {B} thought that it was the new fashion and did the same. | {A} put on two different shoes in a hurry, and {B} took it for the new fashion.
+The {T} of {A} had stopped. * {He} took it to the {J}, who found a dead fly in it. It cost nothing, and the {J} gave {him} {F} as well. | {A}'s {T} stopped because of a dead fly, and the {J} repaired it for nothing.
+{A} climbed a tree to fetch a {T} and could not come down again. * {B} called the firefighters. They also brought down a {N} that had sat there for {n} days. | {A} could not come down from a tree, and the firefighters brought {him} and a {N} down.
+{A} read the map the wrong way round. * Instead of {P} {he} came to {Q}. {He} liked it so much that {he} stayed for {n} years. | {A} read the map wrong, came to {Q} instead of {P}, and stayed there for {n} years.
+{A} ordered one box of {F} and got {n}. * The shop did not take them back. So {A} opened a stand {W} and sold them all. | {A} got {n} boxes of {F} instead of one, so {he} opened a stand and sold them.
+{A} and {B} had quarrelled about a {T} and did not speak for {n} years. * When the river rose, {B} came with a boat and took {A} along. Neither of them thought of the {T} any more. | {A} and {B} had quarrelled about a {T}, but when the river rose, {B} saved {A}.
+{A} wanted to teach the {N} to speak. * {He} repeated the same word for {n} weeks. The {N} said nothing. But one morning the postman heard it say, "{F}, please." | {A} taught a {N} to speak, and after {n} weeks it asked for {F}.
+The roof of the {V} was leaking. * {A} put {n} buckets under it. The drops made such fine music that people came to listen and paid for a new roof. | The leaking roof of the {V} made such fine music that people paid for a new one.
+{A} moved to {P} and knew nobody there. * {He} put a {T} in front of the door with the words "Please take it". {B} took it and came back with {F}. Now they are friends. | {A} knew nobody in {P} until {he} gave away a {T} and became friends with {B}.
+{A} dreamed that there was a treasure {W}. * {He} dug for {n} days and found nothing but stones. But in the loose soil {F} grew better than ever. | {A} dug for a treasure and found only stones, but then {F} grew there better than ever.
+It was {A}'s first day as a {J}. * {He} did everything wrong, and a guest even got salt in his tea. The guest only said that everybody begins like that. He was the owner of the {V}. | On {his} first day as a {J} {A} did everything wrong, but the owner of the {V} was kind.
+{A} was the only one without a costume. * {He} wanted to go home. Then {B} tied a {O} cloth around {him}, and {A} won the prize for the best ghost. | {A} had no costume, but {B} tied a cloth around {him} and {he} won a prize.
+{A} lent {B} {his} {T}. * {B} left it {W}, and it was gone. {B} worked as a {J} for {n} weeks and bought {A} a better one. | {B} lost the {T} that {A} had lent {him2} and worked until {he2} could buy a better one.
+A baby {N} fell out of its nest {W}. * {A} put it in a box with wool and fed it for {n} weeks. In {month} it flew away for the first time. | {A} fed a baby {N} that had fallen out of its nest until it flew away.
+The {F} of {A} were the best of {P}, but {he} did not tell anybody the recipe. * When {he} grew old, {he} wrote it on the wall of the {V}. Now everybody in {P} bakes them. | {A} kept the recipe of {his} {F} secret, but in the end {he} wrote it on a wall for everybody.
+{A} painted the fence {O}. {B} wanted it to be {O2}. * In the night {B} painted it over, and the next night {A} did the same. Now every board has another colour, and both like it. | {A} and {B} fought about the colour of a fence, and now every board has another colour.
+The radio said that it would be sunny. {A} left the umbrella at home. * It poured the whole day. Only {B}, who never listens to the radio, stayed dry. | {A} believed the radio and got wet, and {B} stayed dry.
+{A} collected {Ts}. {He} had {n} of them, and there was no room for a bed any more. * So {he} gave one to every child in {P} and kept only the smallest. | {A} had so many {Ts} that {he} gave one to every child in {P}.
+The well of {P} had run dry. * The {J} wanted to sell water for much money. Then {A} showed everybody a spring {W}, and the water was free. | When the well of {P} ran dry, {A} showed everybody a spring, so nobody had to buy water.
+{A} could not sleep because the {N} of {B} was so loud. * {He} complained, but {B} only laughed. Then {A} bought a trumpet. After {n} nights the {N} slept in the cellar. | {B}'s {N} was too loud for {A}, until {A} bought a trumpet.
+{A} found a message in a bottle {W}. * A girl from {Q} had written it {n} years ago. {A} answered, and the girl, now a {J}, came to visit. | {A} found an old message in a bottle and answered, and the writer came to visit.
+During the {E} a string of {A}'s {I} broke. * {He} played on with the three others. The audience did not notice it and asked for more. | A string of {A}'s {I} broke during the {E}, but {he} played on and nobody noticed.
+{A}, {B} and {C} found one {T} together. * Each of them wanted it. They decided that each would have it for one month. But after a month nobody wanted it any more. | {A}, {B} and {C} shared a {T}, and after a month nobody wanted it any more.
+The wind blew {A}'s hat into the {V}. * The {J} would not let {him} in. {B}, who worked there, threw it out of the window, and it landed on {A}'s head. | The wind blew {A}'s hat into the {V}, and {B} threw it back out of the window.
+{A} had to write about {Ns} for school and knew nothing about them. * {He} sat down {W} and watched one for {n} hours. The teacher read {his} text to the whole class. | {A} watched a {N} for {n} hours, and the teacher read {his} text about it to the class.
+The snow was so high that {A} could not open the door. * {He} climbed out of the window and slid down. {n} children saw it and wanted to do the same, so {his} house became a slide. | {A} could not open the door because of the snow, and {his} house became a slide for the children.
+{A} wanted to cut down the old tree {W}. * {B} showed {him} the nest of a {N} in it. {A} put the saw away and built a bench around the tree. | {A} wanted to cut down a tree, but because of a {N}'s nest {he} built a bench around it.
+My {N} {B} is afraid of thunder. * {when1} there was a storm, and {B} hid in my bed. I was afraid too, but with {B} beside me I fell asleep. | In a storm, the {N} {B} hid in the writer's bed, and both felt better.
+My brother {A} bet that he could eat {n} plates of {F}. * After half of them he turned {O}. Now he does not even want to hear the word {F}. | {A} bet that he could eat {n} plates of {F}, and now he cannot even hear the word. | My brother {A} ate too many {F}.
+Our neighbour {B} never said hello. * Then my mother brought {him2} {F} when {he2} was ill. Now {he2} waves at us every morning. | The neighbour {B} never said hello, but after a gift of {F} {he2} waves every morning.
+We drove to {P} to see the {V}. * After {n} hours we noticed that {A} was still {W}. We turned round, and {A} had not even missed us. | The family drove to {P} and forgot {A}, who had not even missed them.
+{A} tried to build a {T} without reading the instructions. * At the end {n} screws were left over. It held for one day, then it fell on {his} foot. | {A} built a {T} without the instructions, and it fell on {his} foot. | The {T} that {A} built without the instructions fell apart.
+The {J} told {A} to rest for {n} days. * {A} went skating on the second day and broke an arm as well. Now {he} has to rest for {m} weeks. | {A} did not rest as the {J} had said, broke an arm, and now has to rest for {m} weeks.
+The app can now sort {Ts} by colour. * A fault was mended that made it stop when the list was empty. To get the new version, close it and open it again. | The new version of the app sorts {Ts} by colour and no longer stops when the list is empty.
+The printer on floor {m} does not work. * It needs a part that comes on {day}. Please use the one {W}. | The printer on floor {m} does not work until a part comes on {day}.
+The forest near {P} has been dry for {n} weeks. Nobody may make a fire there. * Those who do have to pay {m} hundred euros. | Nobody may make a fire in the forest near {P} because it is dry. | Fires are forbidden in the dry forest near {P}.
+{Ns} sleep up to {n} hours a day. * They eat {F} and live {W}. Because there are only a few left, nobody may hunt them. | {Ns} sleep up to {n} hours a day and may not be hunted because only a few are left.
+The bread in {P} has become dearer because the {J} has to pay more for flour. * One loaf now costs {m} euros. Many people bake at home. | The bread in {P} has become dearer because flour costs more, so many people bake at home.
+{A} invented a machine that peels {F}. * It worked well, but it was as loud as a train. {He} sold only one, to {B}, who is deaf. | {A}'s machine for peeling {F} was so loud that only {B} bought one.
+The captain wanted to sail on in spite of the fog. {A}, the cook, heard {Ns} cry and knew that land was near. * The captain stopped the ship just before the rocks. | {A}, the cook, heard {Ns} in the fog, and the captain stopped the ship before the rocks.
+For {n} years nobody could open the {T} of {R}. * {A} tried every key of the house. Then little {B} pushed it instead of pulling, and it was open. | Nobody could open the {T} of {R}, until little {B} pushed it.
+A rich {J} said that he would give his {V} to the one who made him laugh. * Clowns and singers tried in vain. Then {A} slipped on {F} at the door, and he laughed until he cried. | A rich {J} offered his {V} to anyone who made him laugh, and {A} did it by slipping on {F}.
+The king of {P} wanted to know who was the wisest. * {n} men spoke for hours. {A} said only, "I do not know." The king made {him} his adviser. | The king of {P} looked for the wisest, and chose {A}, who said, "I do not know."
+{A} lost {his} {T} [on the way to {P}|in the crowd|somewhere in {P}]. * {B}, a [young|friendly|retired] {J}, found it {W}. [As thanks|To say thank you] {A} brought {him2} {F}. | {A} lost {his} {T}, and {B} found it {W}. | {B} found the {T} that {A} had lost, and {A} brought {him2} {F}.
+{A} broke the {T} of {B} [by accident|while dancing|while playing]. * {He} [saved every coin|worked in the {V}] for {n} weeks. Then {he} [put|laid] a new one in front of {B}'s door. | {A} broke {B}'s {T} and gave {him2} a new one after {n} weeks. | {A} broke the {T} of {B}, so {he} got {him2} a new one.
+{A} borrowed a {T} from {B} and forgot to give it back. * [Years later|After {n} years] {he} found it {W}. {He} took the [train|bus] to {P} and gave it to {B}, who had long had another one. | {A} forgot to give back {B}'s {T} and brought it to {him2} years later.
+{B} laughed at {A}'s {T} because it was so [old|ugly|small]. * But when the lights went out {W}, it was the only thing that [helped|worked]. {B} asked whether {he2} could have one too. | {B} laughed at {A}'s {T}, but it was the only thing that helped when the lights went out.
+{A} the {J} [never took a day off|worked day and night]. * [One morning|At last] {he} fell asleep {W}. {B} did all the work for {him}, and when {A} woke up, everything was done. | {A} worked until {he} fell asleep, and {B} did all the work for {him}.
+[Nobody in {P} would buy|No one wanted] {A}'s {F}. * Then {he} wrote "Only today" on a {U}. By noon [all of it was|everything was] sold. | {A} could not sell {his} {F} until {he} wrote "Only today" on a {U}.
+{A} and {B} were rowing across the lake when an oar broke. * [They shouted, but nobody heard them.|Nobody was on the shore.] {A} took a {U} as an oar, and at midnight they reached {P}. | {A} and {B} broke an oar on the lake and came to {P} with a {U} instead.
+The {M} of the {J} ate {n} {F} from the {V}. * The [owner|cook] was furious. The {J} had to [wash dishes|sweep the floor] there for a week. | A {J} had to work for a week because a {M} had eaten {F} from the {V}.
+{A} wanted to be alone and climbed up to the {V}. * [But {B} was already there.|There sat {B}, who had wanted the same.] They said nothing for {n} hours, and both found it [wonderful|just right]. | {A} wanted to be alone, but {B} was there too, and they were silent together.
+{A} said that {he} had seen a {O} {N} {W}. * Nobody believed {him}. {n} days later it walked through the middle of {P}, and everybody [said sorry|came to ask {him} about it]. | Nobody believed that {A} had seen a {O} {N}, until it walked through {P}.
+{A} had a ticket for the {E} in {P}, but {he} was ill. * {He} gave it to {B}, who had never been to one. {B} told {him} everything so well that it was as if {A} had been there. | {A} was ill and gave the ticket for the {E} to {B}, who told {him} everything.
+[For {n} days|All week] it had snowed, and {P} was cut off. * {A} went to {Q} on skis and came back with [medicine|bread] for everybody. The children carried {him} through the streets. | {P} was cut off by the snow, and {A} brought [medicine|bread] from {Q} on skis.
+{A} set a trap for the {N} that stole {his} {F}. * In the morning {B} sat in it. {B} had wanted to set a trap too. | {A} set a trap for a {N} and caught {B} in it.
+{A} learned {n} words of a new language for the trip to {P}. * When {he} arrived, {he} noticed that it was the wrong language. {He} bought {F} by pointing at them. | {A} had learned the wrong language for the trip to {P} and had to point at things.
+{A} put a {t} in the window and lit it every evening. * A [sailor|stranger] saw it in the fog and found the way to the shore. He came to {A}'s door and [thanked {him}|brought {F}]. | {A}'s {t} in the window showed a lost man the way to the shore.
+[When the {V} closed|After work], {A} heard a [cry|noise] from the {U}. * {He} opened it. Inside sat a small {N}, wet and cold. {A} took it home and called it {B}. | {A} found a small {N} in a {U}, took it home, and called it {B}.
+The {J} and the {K} of {P} wanted to marry. * The ring fell into a pot of {F}. All guests had to eat until {A} bit on it, and then there was a great cheer. | At a wedding the ring fell into the {F}, and {A} found it by biting on it.
+"Who will clean the {V}?" asked the {J}. * Nobody answered. Only {A} stood up and took a broom. At the end of the day {he} found {n} coins that somebody had hidden for [the one who helped|whoever cleaned it]. | Only {A} helped to clean the {V}, and {he} found {n} coins.
+{A} threw the {T} away because it was [useless|too old]. * {B} took it out of the rubbish and [repaired|cleaned] it. Now it stands in the {V}, and {A} pays to look at it. | {A} threw away a {T}, {B} mended it, and now it stands in the {V}.
+The {N} did not want to leave the {V}. * They tried it with {F}, with {G} and with a rope. Then {A} simply opened the other door, and the {N} walked out. | The {N} did not want to leave the {V}, until {A} opened the other door.
+{A} was always late. * {R2} set all the clocks of the house {m} minutes ahead. The next day {A} came to school so early that it was still locked. | {A} was always late, so {R0} set the clocks ahead, and then {he} was too early.
+""")
+
+EVENTS = "concert|race|flea market|play|football game|fair|spelling contest|summer party|wedding|exhibition|parade|reading|chess tournament|school feast|dance|lecture|picnic|market".split("|")
+INSTRUMENTS = "violin guitar harp cello banjo lute zither mandolin".split()
+
+
+def slots(rng):
+    a = Person(rng)
+    b = Person(rng, (a.name,))
+    c = Person(rng, (a.name, b.name))
+    things, animals = rng.sample(lexicon.THINGS, 2), rng.sample(lexicon.ANIMALS, 3)
+    looks = [f"{rng.choice(lexicon.LOOKS)} " if rng.random() < 0.4 else "" for _ in range(2)]
+    foods, jobs = rng.sample(lexicon.SNACKS, 2), rng.sample(lexicon.JOBS, 2)
+    spots, days = rng.sample(lexicon.SPOTS, 2), rng.sample("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(), 2)
+    colours = rng.sample(lexicon.COLOURS, 2)
+    relative = rng.choice(["mother", "father", "grandmother", "grandfather", "aunt", "uncle"])
+    when = rng.choice(lexicon.TIMES)
+    numbers = rng.sample("three four five six seven eight nine ten eleven twelve".split(), 3)
+    return {
+        "A": a.name,
+        "B": b.name,
+        "C": c.name,
+        "he": a.he,
+        "him": a.him,
+        "his": a.his,
+        "He": capital(a.he),
+        "he2": b.he,
+        "him2": b.him,
+        "his2": b.his,
+        "kindA": a.kind,
+        "T": looks[0] + things[0],
+        "Ts": looks[0] + lexicon.plural(things[0]),
+        "U": looks[1] + things[1],
+        "Us": lexicon.plural(things[1]),
+        "t": things[0],
+        "N": animals[0],
+        "Ns": lexicon.plural(animals[0]),
+        "M": animals[1],
+        "M2": animals[2],
+        "F": foods[0],
+        "G": foods[1],
+        "J": jobs[0],
+        "Js": lexicon.plural(jobs[0]),
+        "K": jobs[1],
+        "P": lexicon.town(rng),
+        "Q": lexicon.town(rng),
+        "W": spots[0],
+        "X": spots[1],
+        "V": rng.choice(lexicon.VENUES),
+        "when": when,
+        "when1": capital(when),
+        "n": rng.choice([numbers[0], str(rng.randrange(13, 99))]),
+        "m": numbers[1],
+        "m2": numbers[2],
+        "day": days[0],
+        "day2": days[1],
+        "month": rng.choice("January February March April May June July August September October November December".split()),
+        "O": colours[0],
+        "O2": colours[1],
+        "R": f"{a.his} {relative}",
+        "R0": capital(relative),
+        "R1": f"My {relative}",
+        "R2": capital(f"{a.his} {relative}"),
+        "L": lexicon.family(rng),
+        "E": rng.choice(EVENTS),
+        "I": rng.choice(INSTRUMENTS),
+    }
+
+
+def joined(text):
+    """Sentences that begin with a capital, with one space between them."""
+    text = re.sub(r"\s+", " ", text).strip()
+    return re.sub(r"([.!?]\"? )([a-z])", lambda match: match.group(1) + match.group(2).upper(), capital(text))
+
+
+def scene(rng):
+    """A passage."""
+    s = slots(rng)
+    told, *summaries = rng.choice(SCENES)
+    is_tale = not told.startswith(("Dear", "Hi ", "To all", "Found", "Lost", "For sale", "The app", "The printer", "Please", "The lift", "{Ns} sleep"))
+    detail = lexicon.scenery(rng) if is_tale and rng.random() < 0.45 else ""
+    text = joined(fill(rng, told.replace("*", detail), s))
+    summaries = [capital(joined(fill(rng, summary, s))) for summary in summaries]
+    if s["kindA"] and told.startswith("{A} ") and not told.startswith("{A} and") and rng.random() < 0.7:
+        # The hero is somebody with a kind: a fox, a baker.
+        text = text.replace(s["A"], f"{s['A']} {s['kindA']}", 1)
+        if rng.random() < 0.5:
+            summaries = [re.sub(rf"^{re.escape(s['A'])} ", f"{s['A']} {s['kindA']} ", one) for one in summaries]
+    questions = [(rng.choice(["What is the text about?", "What is this about?", "What happened?", "What is this text about?"]), rng.choice(summaries))]
+    if "Yours" not in text and told.startswith(("{A} ", "The {T} of {A}")) and "{A} and" not in told:
+        questions.append((rng.choice(["Who is the text about?", "Who is this about?", "Who is the story about?"]), rng.choice([f"It is about {s['A']}.", f"{s['A']}."])))
+    return {"text": text, "summaries": summaries, "questions": questions}
