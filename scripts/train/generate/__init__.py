@@ -24,7 +24,7 @@ KINDS = [
     (texts.told, 1),
     (copying.task, 12),
     (asking.question, 3),
-    (asking.summary, 4),
+    (asking.summary, 3),
     (records.record, 5),
     (records.choice, 3),
     (records.call, 2),

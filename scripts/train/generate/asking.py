@@ -140,7 +140,7 @@ def summary(rng):
             continue  # The pronoun is somebody else.
         begin, end = (extract.fix(one.removeprefix("Once upon a time, "), hero, text) for one in (deeds[0], plain[-1]))
         # One that begins with another pronoun cannot be understood alone.
-        if re.match(r"(It|They|This|That|But|And|So|His|Her|Then)\b", begin) or re.match(r"(It|This|That|But|And|So)\b", end) or begin == end:
+        if re.search(r"\b(it|them|that|this)\b", begin + end) or re.match(r"(It|They|This|That|But|And|So|His|Her|Then)\b", begin) or re.match(r"(It|This|That|But|And|So)\b", end) or begin == end:
             continue
         return texts.to_sum_up(rng, text, f"{begin} {end}")
     return texts.summary(rng)

@@ -1,14 +1,16 @@
 """Short texts whose summary and whose facts are known: what somebody wanted and how it went, notices, portraits,
 letters. A passage is {"text", "summaries", "questions": [(question, answer)]}."""
 
-from .grammar import an, capital, fill, rows
+import re
+
 from . import lexicon
+from .grammar import an, capital, fill, rows
 from .words import ADJ, ANIMALS, BOYS, GIRLS, MORE_KINDS, invented_name
 
 # what somebody wanted | what stood in the way | what was done | how it ended
 # {A} is a name, {he} {him} {his} {He} its pronouns, {T} a thing, {B} another name, {R} a relative, {P} a place.
 WANTED = rows("""
-bake {T} cookies for {R} | there was no [flour|butter|sugar] left | {he} asked {B} next door for some | {R} ate all of them
+bake cookies for {R} | there was no [flour|butter|sugar] left | {he} asked {B} next door for some | {R} ate all of them
 visit {R} in {P} | the bus did not come | {he} walked the whole way | {he} arrived late but happy
 sell {his} old {T} | nobody wanted to buy it | {he} gave it to {B} as a present | {B} was very happy about it
 repair the {T} | a small screw was missing | {he} made a new one out of wood | now the {T} works again
@@ -49,6 +51,7 @@ make a film about {P} | the camera fell into the water | {he} drew all the pictu
 return the {T} to its owner | there was no name on it | {he} put up a notice at the [bakery|station|school] | the owner came the next day
 go home by train | the last train had left | {he} slept at {B}'s house | {he} took the first train in the morning
 """)
+BEGINS_WITH_TIME = re.compile(r"(now|today|in|from|the next|two weeks|it lay)\b")
 DETAILS = rows("""
 It was [a cold|a warm|a windy|a quiet|a grey|a sunny] [morning|day|afternoon|evening].
 {He} had [a red coat|a green hat|a big bag|old boots] on.
@@ -141,7 +144,7 @@ def wanted(rng):
         detail(),
         fill(rng, f"[So {deed}.|Then {deed}.|In the end {deed}.|{capital(deed)}.]"),
         detail() if rng.random() < 0.4 else "",
-        fill(rng, f"[In the end {end}.|{capital(end)}.|And {end}.|Later {end}.]"),
+        capital(f"{end}.") if BEGINS_WITH_TIME.match(end) else fill(rng, f"[In the end {end}.|{capital(end)}.|And {end}.]"),
     ]
     text = " ".join(capital(sentence) for sentence in sentences if sentence)
     summaries = [

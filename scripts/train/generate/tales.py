@@ -42,6 +42,8 @@ ALIKE = {}
 for pool in (lexicon.ANIMALS, lexicon.THINGS, lexicon.SNACKS):
     single = [one for one in pool if " " not in one]
     ALIKE.update(dict.fromkeys(single, single))
+for verb in "saw fly swallow ring stamp brush comb drum fan hook hammer lock pin pump rake record sail sign stick seal duck bear dress fish bat frame rattle shovel knot swing boot coat mask table".split():
+    ALIKE.pop(verb, None)  # It may be no noun.
 ALIKE_WORD = re.compile(r"\b(a |an |A |An )?(" + "|".join(sorted(ALIKE, key=len, reverse=True)) + r")(s?)\b")
 
 

@@ -7,7 +7,8 @@ from .grammar import asked
 
 # The kinds of passages, and how often one is asked about and summed up.
 KINDS = [
-    (deeds.passage, {"facts": 22, "summary": 0}),
+    (deeds.passage, {"facts": 20, "summary": 0}),
+    (scenes.narrative, {"facts": 9, "summary": 0}),
     (scenes.scene, {"facts": 3, "summary": 22}),
     (heroes.passage, {"facts": 1, "summary": 2}),
     (passages.wanted, {"facts": 6, "summary": 7}),
@@ -79,7 +80,7 @@ def summary(rng):
 
 def to_sum_up(rng, text, said):
     """A request for a summary, in the words of people or of the package."""
-    if rng.random() < 0.25:
+    if rng.random() < 0.15:
         return asked(f"{rng.choice(PACKAGE_LONGER if re.search(r'[.!?] [A-Z]', said) else PACKAGE)}\n\n{text}", said)
     return asked(requests.tldr_request(rng, text, rng.choice(["text", "text", "text", "story"])), said)
 
