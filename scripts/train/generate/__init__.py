@@ -19,10 +19,10 @@ KINDS = [
     (language.instruction, 14),
     (facts.question, 10),
     (facts.several, 4),
-    (texts.reading, 15),
-    (texts.summary, 18),
+    (texts.reading, 16),
+    (texts.summary, 20),
     (texts.told, 1),
-    (copying.task, 12),
+    (copying.task, 16),
     (asking.question, 3),
     (asking.summary, 3),
     (records.record, 5),
@@ -35,7 +35,7 @@ KINDS = [
     (tales.summed_up, 2),
     (tales.shortened, 2),
     (tales.questions, 1),
-    (tales.real, 1),
+    (tales.real, 0.4),
 ]
 SYSTEM = ["You are a helpful assistant.", "You are a helpful AI assistant.", "You are a kind storyteller."]
 

@@ -108,11 +108,11 @@ def afraid(rng, s):
 def lost(rng, s):
     s["x"] = s["T"]
     return (
-        ["{k} who [loses|lost] {his} {x}", "{k} and {his} lost {x}", "{k} and a lost {x}"],
+        ["{k} who [loses|lost] {his} {x}", "{k}{named} and {his} lost {x}", "{k}{named} and a lost {x}"],
         [
             "{A} had {ax} and took it everywhere.",
             "One [windy|grey|busy] day the {x} was gone. {A} looked {W}, then {W2}, but it was not there.",
-            "{He} asked {B}, {b}. \"I have seen it,\" said {B}. \"{M1} carried it away.\"",
+            "{He} asked {B}, {b}. \"I have seen it,\" said {B}. \"{M1c} carried it away.\"",
             "They followed the tracks to the {V}. There sat {m1}, with the {x}, and shivered.",
             '"I only wanted it because I was so cold," it said. {A} thought for a moment. Then {he} brought it a warm blanket.',
             "{M1c} gave the {x} back, and {A} carried it home, happier than before.",
@@ -296,7 +296,98 @@ def contest(rng, s):
     )
 
 
-HERO_PLOTS = [cannot, learns, afraid, lost, finds, strange_spot, wish, at_work, lonely, truth, brave, greedy, storm, contest]
+def trade(rng, s):
+    return (
+        ["{k}", "{k} who [swaps|swapped] {aT}", "{k} who [goes|went] to the market", "{k} and {aT}"],
+        [
+            "{A} had nothing but {aT}, so {he} took it to the market of {P}.",
+            "On the way {he} met {M1}. \"Give me the {T}, and I will give you {aU},\" it said. {A} agreed.",
+            "The {J} wanted the {U} and gave {him} {F} for it. That was already more than {he} had hoped for.",
+            "But at the gate sat {B}, {b}, who had not eaten for days. {A} looked at the {F}, and then {he} put them into {Bhis} hands.",
+            "So {A} came home with nothing at all. But that evening there was a knock: {B} stood there with {F} and {G} and {n} friends.",
+            '"The one who gives has the fullest house," said {B}, and they feasted until morning.',
+        ],
+        "{A} swapped {aT} for {F} and gave them all to {B}, who came back with friends and a feast.",
+    )
+
+
+def invention(rng, s):
+    return (
+        ["{k} who [invents|invented] a machine", "{k} who [builds|built] a machine", "{k}"],
+        [
+            "{A} had built a machine out of {aT}, {aU} and a lot of string.",
+            '"What can it do?" asked {B}, {b}. "I do not know yet," said {A} and pulled the lever.',
+            "The machine hummed and shook, and out came {F}, first one, then ten, then a hundred.",
+            "Soon the whole {V} was full of {F}, and they rolled down the street of {P}. \"Stop it!\" cried the {J}. But {A} could not find the switch.",
+            "Then {B} cut the string, and the machine was quiet.",
+            "There was only one thing to do: they called everybody, and everybody ate. It took {n} days, and it was the best feast that {P} had ever had.",
+        ],
+        "{A}'s machine made so many {F} that {B} had to stop it, and all of {P} ate for {n} days.",
+    )
+
+
+def night(rng, s):
+    return (
+        ["{k} who [cannot|could not] sleep", "{k} at night", "{k}"],
+        [
+            "It was late, but {A} could not sleep.",
+            "{He} counted sheep, {he} counted {Ts2}, and {he} even counted {F}. Nothing helped.",
+            "So {he} got up and went out, {W}. There sat {M1}, wide awake. \"I cannot sleep either,\" it said.",
+            "Together they walked through the quiet streets of {P}. In the {V} they met {B}, {b}, who was baking for the next day.",
+            "{B} gave them warm milk and told them how the night smells and why the stars do not fall down. {BHis} voice was soft and slow.",
+            "When {Bhe} looked up, {A} and {m1} had fallen asleep, side by side. {B} put a blanket over them and turned down the lamp.",
+        ],
+        "{A} could not sleep, met {M1} that was awake too, and both fell asleep while {B} told them about the night.",
+    )
+
+
+def mistaken(rng, s):
+    return (
+        ["{k}", "{k} and a misunderstanding", "{k} who [hears|heard] a noise"],
+        [
+            "One evening {A} heard a strange noise: tap, tap, tap.",
+            '"There is {m0} at the door!" {he} whispered and hid behind the {T}.',
+            "The noise came closer. {A} thought of all the terrible stories that {he} had ever heard. {His} heart beat like a drum.",
+            "At last {he} took all {his} courage together and opened the door.",
+            "There stood {B}, {b}, with {F} in a basket. \"I have been knocking for an hour,\" said {Bhe}. \"Happy birthday!\"",
+            "{A} had to laugh so much that {he} could not explain it for a long time. Then they ate, and {B} told {him} a story that was not terrible at all.",
+        ],
+        "{A} was afraid of a noise at the door, but it was only {B}, who had come for {his} birthday.",
+    )
+
+
+def journey(rng, s):
+    s["x2"] = rng.choice(lexicon.OPEN_AIR)
+    return (
+        ["{k} who [goes|went] to the {x2}", "{k} and the {x2}", "{k} on a [long journey|journey]", "{k} who [wants|wanted] to see the {x2}"],
+        [
+            "{A} had heard so much about the {x2} that {he} decided to go there.",
+            "{He} packed {aT} and {F} and left before sunrise. Nobody in {P} believed that {he} would get far.",
+            "On the first day {he} lost the way. On the second day {he} shared {his} {F} with {M1}, and it showed {him} a path that was on no map.",
+            "On the third day a storm came up, and {B}, {b}, let {him} sleep in the {V}.",
+            "On the fourth day {A} stood before the {x2}. It was greater and more beautiful than all the stories. {He} sat there until the sun went down.",
+            "Then {he} walked home again. \"Was it worth the way?\" they asked. \"The way was the best of it,\" said {A}.",
+        ],
+        "{A} went to the {x2} though nobody believed in it, and with the help of {M1} and {B} {he} got there.",
+    )
+
+
+def promise(rng, s):
+    return (
+        ["{k}", "{k} who [keeps|kept] a promise", "{k} and a promise", "{k} who [forgets|forgot] a promise"],
+        [
+            "{A} had promised {B}, {b}, to come to the {V} on {day} evening.",
+            "But on {day} the sun was shining, and {A} played {W} and forgot the time.",
+            "It was dark when {he} remembered. {He} ran as fast as {he} could, past the {V2} and over the hill.",
+            "The {V} was closed, and in front of it {B} was sitting on the steps, with {aT} on {Bhis} knees.",
+            '"You waited," said {A}, out of breath. "You promised," said {B}.',
+            "{A} was so ashamed that {he} did not know where to look. Since then {he} has tied a knot into a string for every promise, and has not forgotten one.",
+        ],
+        "{A} forgot a promise and came late, but {B} had waited, and since then {A} has kept every promise.",
+    )
+
+
+HERO_PLOTS = [trade, invention, night, mistaken, journey, promise, cannot, learns, afraid, lost, finds, strange_spot, wish, at_work, lonely, truth, brave, greedy, storm, contest]
 
 # Plots of two subjects {h} and {x}, and perhaps a third {y}: sentences and a summary.
 PAIR_PLOTS = [
@@ -564,6 +655,12 @@ THEMES = {
     "a bad day|a day when everything goes wrong|work": [at_work],
     "a funny mistake|a funny guest|a big mess": [strange_spot],
     "a secret|something found|a mystery": [finds],
+    "a promise|trust|being on time": [promise],
+    "giving|luck|being poor and rich": [trade],
+    "sleep|the night|the stars at night": [night],
+    "a journey|an adventure|travelling": [journey],
+    "an invention|a machine|too much of a good thing": [invention],
+    "a surprise|a birthday|a misunderstanding": [mistaken],
 }
 FORMS = [
     "with a happy ending",
@@ -576,7 +673,7 @@ FORMS = [
     "that makes me smile",
     "in a few sentences",
 ]
-ADJECTIVES = ["", "", "", "", "", "short ", "short ", "little ", "bedtime ", "funny ", "very short ", "new ", "nice ", "sad "]
+ADJECTIVES = ["", "", "", "", "", "short ", "little ", "bedtime ", "funny ", "very short ", "very short ", "new ", "nice ", "sad "]
 
 
 GIRLS_ONLY = set("girl|princess|queen|witch|fairy|mermaid|ballerina|grandmother|hen|cow|midwife".split("|"))
@@ -626,6 +723,10 @@ def slots(rng, kind=None, named=None):
         "aT": an(thing),
         "t": things[1],
         "U": things[2],
+        "aU": an(things[2]),
+        "Ts2": lexicon.plural(things[1]),
+        "His": "Her" if girl else "His",
+        "m0": an(rng.choice(["monster", "ghost", "thief", "wolf", "witch", "giant"])),
         "T2": an(things[2]),
         "T2s": rng.choice(["hay", "snow", "bushes", "straw"]),
         "F": foods[0],
@@ -655,7 +756,7 @@ def made(rng, sentences, s):
     """The text of a story, in one paragraph or in two."""
     filled = [fill(rng, fill(rng, one, s), s) for one in sentences]
     # After `!"` and `?"` a sentence goes on: "…!" the king cried.
-    parts = [re.sub(r"([.!?] |\.\" )([a-z])", lambda match: match.group(1) + match.group(2).upper(), capital(one)) for one in filled]
+    parts = [re.sub(r"([.!?] |\.\" )([a-z])", lambda match: match.group(1) + match.group(2).upper(), capital(one)) for one in filled if one]
     if len(parts) > 5 and rng.random() < 0.35:
         half = len(parts) // 2
         return " ".join(parts[:half]) + "\n\n" + " ".join(parts[half:])
@@ -675,7 +776,8 @@ def tale(rng):
         s["ax"] = an(s["x"])
         begin = [rng.choice(FIRST)] + ([rng.choice(MORE)] if rng.random() < 0.4 else [])
         if s["named"] and rng.random() < 0.5:
-            topics = [*topics, "{k}{named}", "{k}{named}", "{name} the {kk}", "{name}, {k}"]
+            topics = [one.replace("{k} who", "{k}{named} who").replace("{k} that", "{k}{named} that") for one in topics] * 2
+            topics += ["{k}{named}", "{k}{named}", "{name} the {kk}", "{name}, {k}"]
         else:
             topics = [*topics, "{k}"]
         if plot in (brave, greedy, lonely):
@@ -683,9 +785,8 @@ def tale(rng):
             s["a"] = s["k"] = an(f"{rng.choice([trait, trait, f'{trait} little', f'{trait} young'])} {s['kk']}")
     elif r < 0.7:
         s = slots(rng, named=False)
-        s["x"] = rng.choice(rng.choice([lexicon.ANIMALS, lexicon.THINGS, lexicon.BEINGS, lexicon.THINGS]))
-        while s["x"] == s["kk"]:
-            s["x"] = rng.choice(lexicon.THINGS)
+        is_thing = rng.random() < 0.5
+        s["x"] = lexicon.thing(rng) if is_thing else rng.choice([one for one in lexicon.ANIMALS + lexicon.BEINGS if one != s["kk"]])
         s["ax"] = an(s["x"])
         if rng.random() < 0.25:
             s["x"] = rng.choice([one for one in lexicon.ANIMALS if one != s["kk"]])
@@ -694,10 +795,7 @@ def tale(rng):
             topics = ["{k}, {ax} and {ay}", "{k}, {ax} and a {y}"]
             s["ay"] = an(s["y"])
         else:
-            pairs = PAIR_PLOTS if s["x"] in lexicon.THINGS else [PAIR_PLOTS[n] for n in (0, 1, 3, 4)]
-            if s["x"] in lexicon.THINGS:
-                pairs = [PAIR_PLOTS[n] for n in (2, 3)]
-            body, summary = rng.choice(pairs)
+            body, summary = PAIR_PLOTS[rng.choice((2, 3) if is_thing else (0, 1, 3, 4))]
             topics = ["{k} and {ax}", "{k} and {ax}", "{h} and the {x}", "{k} and the {x}"]
         begin = [rng.choice(FIRST)] + ([rng.choice(MORE)] if rng.random() < 0.3 else [])
     elif r < 0.78:
@@ -709,7 +807,7 @@ def tale(rng):
     else:
         s = slots(rng, named=False)
         table, nouns = rng.choice([(THING_PLOTS, lexicon.THINGS)] * 4 + [(NATURE_PLOTS, lexicon.NATURE)] * 3 + [(BUILT_PLOTS, lexicon.VENUES)] * 2 + [(OPEN_AIR_PLOTS, lexicon.OPEN_AIR)])
-        s["x"] = rng.choice(nouns)
+        s["x"] = lexicon.thing(rng) if nouns is lexicon.THINGS and rng.random() < 0.3 else rng.choice(nouns)
         s["ax"] = an(s["x"])
         body, summary = rng.choice(table)
         topics = ["{ax}", "{ax}"]
@@ -727,7 +825,9 @@ def tale(rng):
     ends = END[:1] + END[4:] if begin else [END[2], END[3], END[6]]
     end = [rng.choice(ends)] if rng.random() < 0.45 else []
     text = made(rng, [*begin, *body, *end], s)
-    return {"text": text, "summary": made(rng, [summary], s), "topics": [fill(rng, fill(rng, one, s), s) for one in topics]}
+    said = made(rng, [summary], s)
+    short = made(rng, [FIRST[0] if begin else "", said, rng.choice(["The end.", ""])], s)
+    return {"text": text, "short": short, "summary": said, "topics": [fill(rng, fill(rng, one, s), s) for one in topics]}
 
 
 def themed(rng):
@@ -738,7 +838,8 @@ def themed(rng):
     _, body, summary = plot(rng, s)
     s["ax"] = an(s["x"])
     text = made(rng, [rng.choice(FIRST), *body, rng.choice(END)], s)
-    return {"text": text, "summary": made(rng, [summary], s), "topics": theme.split("|")}
+    said = made(rng, [summary], s)
+    return {"text": text, "short": made(rng, [FIRST[0], said, ""], s), "summary": said, "topics": theme.split("|")}
 
 
 def asked_for(rng, topic):
@@ -763,6 +864,8 @@ def story(rng):
         request = rng.choice(["Tell me a story.", "Tell me a story", "Write a short story.", "A story, please.", "Can you tell me a story?", "I want to hear a story.", "Tell me another story."])
     else:
         request = asked_for(rng, rng.choice(one["topics"]))
+    if re.search("very short|tiny|few sentences", request):
+        return asked(request, one["short"])
     messages = asked(request, one["text"])
     if rng.random() < 0.2:
         messages += asked(rng.choice(TLDR_FOLLOW_UP), one["summary"])

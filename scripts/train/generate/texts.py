@@ -2,7 +2,7 @@
 
 import re
 
-from . import deeds, events, heroes, passages, requests, scenes
+from . import courses, deeds, events, heroes, passages, requests, scenes
 from .grammar import asked
 
 # The kinds of passages, and how often one is asked about and summed up.
@@ -10,6 +10,7 @@ KINDS = [
     (deeds.passage, {"facts": 20, "summary": 0}),
     (scenes.narrative, {"facts": 9, "summary": 0}),
     (scenes.scene, {"facts": 3, "summary": 22}),
+    (courses.passage, {"facts": 6, "summary": 18}),
     (heroes.passage, {"facts": 1, "summary": 2}),
     (passages.wanted, {"facts": 6, "summary": 7}),
     (passages.notice, {"facts": 4, "summary": 4}),
