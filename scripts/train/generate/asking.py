@@ -140,7 +140,13 @@ def summary(rng):
             continue  # The pronoun is somebody else.
         begin, end = (extract.fix(one.removeprefix("Once upon a time, "), hero, text) for one in (deeds[0], plain[-1]))
         # One that begins with another pronoun cannot be understood alone.
-        if re.search(r"\b(it|them|that|this)\b", begin + end) or re.match(r"(It|They|This|That|But|And|So|His|Her|Then)\b", begin) or re.match(r"(It|This|That|But|And|So)\b", end) or begin == end:
+        # Nor can what says only who somebody is, or how.
+        if (
+            re.search(r"\b(it|them|that|this)\b|There was|[Ll]iked to|[Ll]oved to|was an? |was (very|so)\b|were (very|so)\b|[Ff]elt", begin + end)
+            or re.match(r"(It|They|This|That|But|And|So|His|Her|Then)\b", begin)
+            or re.match(r"(It|This|That|But|And|So)\b", end)
+            or begin == end
+        ):
             continue
         return texts.to_sum_up(rng, text, f"{begin} {end}")
     return texts.summary(rng)

@@ -17,7 +17,17 @@ def vocabulary():
     for text in corpus():
         for word in re.findall(r"\b[a-z]{3,}\b", text):
             count[word] = count.get(word, 0) + 1
-    nouns = {*lexicon.ANIMALS, *lexicon.BEINGS, *lexicon.PEOPLE, *lexicon.THINGS, *lexicon.FOODS, *lexicon.BUILT, *lexicon.NATURE, *lexicon.LOOKS, *lexicon.MOODS}
+    nouns = {
+        *lexicon.ANIMALS,
+        *lexicon.BEINGS,
+        *lexicon.PEOPLE,
+        *lexicon.THINGS,
+        *lexicon.FOODS,
+        *lexicon.BUILT,
+        *lexicon.NATURE,
+        *lexicon.LOOKS,
+        *lexicon.MOODS,
+    }
     return sorted({word for word, times in count.items() if times >= MIN_TIMES} | nouns)
 
 
@@ -64,7 +74,12 @@ def repeat(rng):
     if rng.random() < 0.3:
         text = " ".join(word(rng) for _ in range(rng.choice([1, 1, 2, 3, 5, 8])))
         if " " not in text:
-            return asked(rng.choice(["Repeat the word {}.", "Repeat this word: {}", "Say the word {}.", "Write the word {}.", "Copy this word: {}", "Say {}."]).format(text), text)
+            return asked(
+                rng.choice(["Repeat the word {}.", "Repeat this word: {}", "Say the word {}.", "Write the word {}.", "Copy this word: {}", "Say {}."]).format(
+                    text
+                ),
+                text,
+            )
     if rng.random() < 0.1:
         return asked(rng.choice([f"Write this in capital letters: {text}", f"{text}\n\nIn capital letters, please."]), text.upper())
     return asked(rng.choice(SAY).format(s=text), text)
@@ -78,16 +93,23 @@ def of_list(rng):
     n = rng.randrange(len(words))
     nth = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"][n]
     if kind == 0:
-        return asked(rng.choice([f"What is the {nth} word? {joined}", f"{joined}\n\nWhich word is the {nth}?", f"Say the {nth} of these words: {joined}"]), words[n])
+        return asked(
+            rng.choice([f"What is the {nth} word? {joined}", f"{joined}\n\nWhich word is the {nth}?", f"Say the {nth} of these words: {joined}"]), words[n]
+        )
     if kind == 1:
         return asked(rng.choice([f"What is the last word? {joined}", f"{joined}\n\nRepeat the last one."]), words[-1])
     if kind == 2:
-        return asked(rng.choice([f"Write these words as a list: {joined}", f"Make a list of this: {listed(words)}", f"{joined}\n\nOne word a line, please."]), "\n".join(f"- {one}" for one in words))
+        return asked(
+            rng.choice([f"Write these words as a list: {joined}", f"Make a list of this: {listed(words)}", f"{joined}\n\nOne word a line, please."]),
+            "\n".join(f"- {one}" for one in words),
+        )
     if kind == 3:
         lines = "\n".join(f"- {one}" for one in words)
         return asked(rng.choice([f"Write this list in one line:\n{lines}", f"{lines}\n\nWrite this with commas."]), joined)
     if kind == 4:
-        return asked(rng.choice([f"Write these words in reverse order: {joined}", f"{joined}\n\nBackwards, please, the last word first."]), ", ".join(words[::-1]))
+        return asked(
+            rng.choice([f"Write these words in reverse order: {joined}", f"{joined}\n\nBackwards, please, the last word first."]), ", ".join(words[::-1])
+        )
     if kind == 5 and len(words) > 2 and n + 1 < len(words):
         return asked(rng.choice([f"Which word comes after {words[n]}? {joined}", f"{joined}\n\nWhat follows {words[n]}?"]), words[n + 1])
     left = [one for one in words if one != words[n]]
@@ -125,12 +147,16 @@ def pairs(rng):
     if len(set(values)) < len(values):
         return pairs(rng)
     text = rng.choice(["\n".join(lines), ". ".join(lines) + ".", capital(listed(lines)) + "."])
-    n = rng.randrange(len(names))
     if rng.random() < 0.12:
-        return asked(rng.choice([f"Who is named in this text? {text}", f"{text}\n\nList the names.", f"{text}\n\nWhich names are in the text?"]), listed(names) + ".")
-    if rng.random() < 0.6:
-        return asked(f"{text}\n\n{ask.format(n=names[n])}", capital(reply.format(n=names[n], v=values[n])))
-    return asked(f"{text}\n\n{back.format(v=values[n])}", f"{names[n]}.")
+        return asked(
+            rng.choice([f"Who is named in this text? {text}", f"{text}\n\nList the names.", f"{text}\n\nWhich names are in the text?"]), listed(names) + "."
+        )
+    messages = []
+    for n in rng.sample(range(len(names)), min(len(names), rng.choice([1, 1, 2, 3]))):
+        forward = rng.random() < 0.6
+        messages += asked(ask.format(n=names[n]), capital(reply.format(n=names[n], v=values[n]))) if forward else asked(back.format(v=values[n]), f"{names[n]}.")
+    messages[0]["content"] = f"{text}\n\n{messages[0]['content']}"
+    return messages
 
 
 def of_text(rng):
@@ -141,7 +167,12 @@ def of_text(rng):
     if kind == 0:
         n = rng.choice([0, len(sentences_) - 1])
         place = "first" if n == 0 else "last"
-        return asked(rng.choice([f"{text}\n\nRepeat the {place} sentence.", f"What is the {place} sentence of this text?\n\n{text}", f"Write only the {place} sentence: {text}"]), sentences_[n])
+        return asked(
+            rng.choice(
+                [f"{text}\n\nRepeat the {place} sentence.", f"What is the {place} sentence of this text?\n\n{text}", f"Write only the {place} sentence: {text}"]
+            ),
+            sentences_[n],
+        )
     if kind in (1, 2):
         said = [set(re.findall(r"\b[a-z]{4,}\b", x)) for x in sentences_]
         once = sorted((w, n) for n, words in enumerate(said) for w in words if sum(w in x for x in said) == 1)
@@ -149,16 +180,23 @@ def of_text(rng):
             return of_text(rng)
         w, n = rng.choice(once)
         if kind == 1:
-            return asked(f"{text}\n\n{rng.choice(['Which sentence has the word {}?', 'Find the sentence with {}.', 'Which sentence speaks of {}?', 'Repeat the sentence with the word {}.']).format(w)}", sentences_[n])
+            return asked(
+                f"{text}\n\n{rng.choice(['Which sentence has the word {}?', 'Find the sentence with {}.', 'Which sentence speaks of {}?', 'Repeat the sentence with the word {}.']).format(w)}",
+                sentences_[n],
+            )
         gap = re.sub(rf"(?i)\b{w}\b", "___", sentences_[n], count=1)
         return asked(f"{rng.choice(['Which word is missing?', 'Fill in the gap.', 'What is the missing word?'])}\n\n{text}\n\n{gap}", w)
     if kind == 3:
         new = lexicon.odd_name(rng)
         return asked(
-            f"{rng.choice(['Change the name {} to {}', 'Write {} as {} in this text', 'Replace {} with {}', 'Rename {} to {}']).format(one.name, new)}: {text}", text.replace(one.name, new)
+            f"{rng.choice(['Change the name {} to {}', 'Write {} as {} in this text', 'Replace {} with {}', 'Rename {} to {}']).format(one.name, new)}: {text}",
+            text.replace(one.name, new),
         )
     if kind == 4:
-        return asked(f"{text}\n\n{rng.choice(['Make a list of the sentences.', 'One sentence a line, please.', 'Write it as a list.'])}", "\n".join(f"- {x}" for x in sentences_))
+        return asked(
+            f"{text}\n\n{rng.choice(['Make a list of the sentences.', 'One sentence a line, please.', 'Write it as a list.'])}",
+            "\n".join(f"- {x}" for x in sentences_),
+        )
     items = [an(lexicon.thing(rng)) if rng.random() < 0.5 else rng.choice(lexicon.FOODS) for _ in range(rng.randrange(2, 6))]
     verb, base = rng.choice([("bought", "buy"), ("packed", "pack"), ("found", "find"), ("sold", "sell"), ("brought", "bring"), ("carried", "carry")])
     told = f"{one.name} {verb} {listed(items)} {rng.choice(lexicon.SPOTS)}."

@@ -37,97 +37,157 @@ def between(rng):
 def wanted(rng, s, a, b):
     goal, deed, end = Deed(rng, True), Deed(rng, True), Deed(rng)
     s["why"] = fill(rng, rng.choice(OBSTACLES), {"he": a.he, "him": a.him, "his": a.his, "B": b.name})
-    so = rng.choice([f"So {a.he} {deed.past}", f"Then {a.name} {deed.past} instead", f"Therefore {a.he} {deed.past} {s['spot']}", f"But {b.name} had an idea, and {a.he} {deed.past}"])
-    begin = rng.choice([f"{a.first} wanted to {goal.base}", f"For a long time {a.first} had wanted to {goal.base}", f"{a.first} had planned to {goal.base} {s['when']}", f"It was the dream of {a.first} to {goal.base}"])
+    so = rng.choice(
+        [
+            f"So {a.he} {deed.past}",
+            f"Then {a.name} {deed.past} instead",
+            f"Therefore {a.he} {deed.past} {s['spot']}",
+            f"But {b.name} had an idea, and {a.he} {deed.past}",
+        ]
+    )
+    begin = rng.choice(
+        [
+            f"{a.first} wanted to {goal.base}",
+            f"For a long time {a.first} had wanted to {goal.base}",
+            f"{a.first} had planned to {goal.base} {s['when']}",
+            f"It was the dream of {a.first} to {goal.base}",
+        ]
+    )
     text = f"{begin}. {between(rng)} [But|However,|Unfortunately,|Yet] {s['why']}. {between(rng)} {so}. [{b.name} {end.past}.||]"
-    return text, [f"{a.name} wanted to {goal.base}, but {s['why']}, so {a.he} {deed.past}.", f"{a.name} wanted to {goal.base}, but {s['why']}. So {a.he} {deed.past}."], [
-        (f"What did {a.name} want to do?", f"{a.name} wanted to {goal.base}."),
-        (f"Why could {a.name} not {goal.base}?", f"Because {s['why']}."),
-        (f"What did {a.he} do in the end?", f"{a.name} {deed.past}."),
-    ]
+    return (
+        text,
+        [f"{a.name} wanted to {goal.base}, but {s['why']}, so {a.he} {deed.past}.", f"{a.name} wanted to {goal.base}, but {s['why']}. So {a.he} {deed.past}."],
+        [
+            (f"What did {a.name} want to do?", f"{a.name} wanted to {goal.base}."),
+            (f"Why could {a.name} not {goal.base}?", f"Because {s['why']}."),
+            (f"What did {a.he} do in the end?", f"{a.name} {deed.past}."),
+        ],
+    )
 
 
 def search(rng, s, a, b):
     thing = lexicon.thing(rng)
     text = f"{a.first} [looked for|searched for|could not find] {a.his} {thing}. {capital(a.he)} [looked everywhere, even {s['spot']}|asked the {s['job']}|turned the whole house upside down]. {between(rng)} [At last|In the end|After {s['n']} hours] {b.first} found it {s['spot2']}."
-    return text, [f"{a.name} looked for {a.his} {thing}, and {b.name} found it {s['spot2']}.", f"{a.name} could not find {a.his} {thing}. {b.name} found it {s['spot2']}."], [
-        (f"Who found the {thing}?", f"{b.name}."),
-        (f"Where was the {thing}?", f"It was {s['spot2']}."),
-        (f"What did {a.name} look for?", f"{a.name} looked for {a.his} {thing}."),
-    ]
+    return (
+        text,
+        [
+            f"{a.name} looked for {a.his} {thing}, and {b.name} found it {s['spot2']}.",
+            f"{a.name} could not find {a.his} {thing}. {b.name} found it {s['spot2']}.",
+        ],
+        [
+            (f"Who found the {thing}?", f"{b.name}."),
+            (f"Where was the {thing}?", f"It was {s['spot2']}."),
+            (f"What did {a.name} look for?", f"{a.name} looked for {a.his} {thing}."),
+        ],
+    )
 
 
 def exchange(rng, s, a, b):
-    gift, thanks = an(lexicon.thing(rng)), rng.choice([an(lexicon.thing(rng)), rng.choice(lexicon.FOODS), f"{s['n']} {lexicon.plural(rng.choice(lexicon.ANIMALS))}"])
+    gift, thanks = (
+        an(lexicon.thing(rng)),
+        rng.choice([an(lexicon.thing(rng)), rng.choice(lexicon.FOODS), f"{s['n']} {lexicon.plural(rng.choice(lexicon.ANIMALS))}"]),
+    )
     text = f"{a.first} gave {b.first} {gift} {s['when']}. {between(rng)} {b.name} [was very happy about it|had needed it for a long time|could hardly believe it]. As thanks {b.he} [gave|brought|sent] {a.him} {thanks}."
-    return text, [f"{a.name} gave {b.name} {gift} and got {thanks} as thanks.", f"{a.name} gave {b.name} {gift}. As thanks {b.name} gave {a.him} {thanks}."], [
-        (f"What did {a.name} give to {b.name}?", capital(f"{gift}.")),
-        (f"What did {b.name} give to {a.name}?", capital(f"{thanks}.")),
-        (f"When did {a.name} give {b.name} {gift}?", capital(f"{s['when']}.")),
-    ]
+    return (
+        text,
+        [f"{a.name} gave {b.name} {gift} and got {thanks} as thanks.", f"{a.name} gave {b.name} {gift}. As thanks {b.name} gave {a.him} {thanks}."],
+        [
+            (f"What did {a.name} give to {b.name}?", capital(f"{gift}.")),
+            (f"What did {b.name} give to {a.name}?", capital(f"{thanks}.")),
+            (f"When did {a.name} give {b.name} {gift}?", capital(f"{s['when']}.")),
+        ],
+    )
 
 
 def blamed(rng, s, a, b):
     deed = Deed(rng, kind=rng.choice(["thing", "food", "animal"]))
     text = f"Everybody [thought|believed|said] that {a.first} {deed.past} {s['when']}. {between(rng)} {a.name} [only shook {a.his} head|did not know what to say|was sad]. {between(rng)} [But the truth was that|Then it turned out that|At last the {s['job']} found out that] {b.first} {deed.past}."
-    return text, [f"Everybody thought that {a.name} {deed.past}, but it was {b.name}.", f"It was {b.name} who {deed.past}, not {a.name}."], [
-        (f"Who {deed.past}?", f"{b.name}."),
-        ("What did everybody think?", f"Everybody thought that {a.name} {deed.past}."),
-    ]
+    return (
+        text,
+        [f"Everybody thought that {a.name} {deed.past}, but it was {b.name}.", f"It was {b.name} who {deed.past}, not {a.name}."],
+        [
+            (f"Who {deed.past}?", f"{b.name}."),
+            ("What did everybody think?", f"Everybody thought that {a.name} {deed.past}."),
+        ],
+    )
 
 
 def changed(rng, s, a, b):
     old, new = Deed(rng, True), Deed(rng, True)
     text = f"[Every day|Every evening|Every Sunday] {a.first} {old.does} {s['spot']}. {between(rng)} [Then one day|But last week|In {s['month']}] {s['why']}. {between(rng)} [Since then|Now|From that day on] {a.he} {new.does}."
-    return text, [f"{a.name} used to {old.base}, but now {a.he} {new.does}.", f"{a.name} no longer {old.does}: now {a.he} {new.does}."], [
-        (f"What does {a.name} do now?", f"{a.name} {new.does}."),
-        (f"What did {a.name} do before?", f"{a.name} used to {old.base}."),
-        (f"Where did {a.name} {old.base}?", capital(f"{s['spot']}.")),
-    ]
+    return (
+        text,
+        [f"{a.name} used to {old.base}, but now {a.he} {new.does}.", f"{a.name} no longer {old.does}: now {a.he} {new.does}."],
+        [
+            (f"What does {a.name} do now?", f"{a.name} {new.does}."),
+            (f"What did {a.name} do before?", f"{a.name} used to {old.base}."),
+            (f"Where did {a.name} {old.base}?", capital(f"{s['spot']}.")),
+        ],
+    )
 
 
 def three(rng, s, a, b):
     one, two, last = Deed(rng), Deed(rng), Deed(rng)
     text = f"[First|In the morning|At first] {a.first} {one.past} {s['spot']}. {between(rng)} [Then|At noon|After that] {a.he} {two.past}. {between(rng)} [In the evening|At last|In the end] {a.he} {last.past}[, because {s['why']}|]."
-    return text, [f"{a.name} {one.past}, {two.past} and {last.past}.", f"{a.name} {one.past}. In the end {a.he} {last.past}."], [
-        (f"What did {a.name} do first?", f"{a.name} {one.past}."),
-        (f"What did {a.name} do in the end?", f"{a.name} {last.past}."),
-        (f"Where was it that {a.name} {one.past}?", capital(f"{s['spot']}.")),
-    ]
+    return (
+        text,
+        [f"{a.name} {one.past}, {two.past} and {last.past}.", f"{a.name} {one.past}. In the end {a.he} {last.past}."],
+        [
+            (f"What did {a.name} do first?", f"{a.name} {one.past}."),
+            (f"What did {a.name} do in the end?", f"{a.name} {last.past}."),
+            (f"Where was it that {a.name} {one.past}?", capital(f"{s['spot']}.")),
+        ],
+    )
 
 
 def rivals(rng, s, a, b):
     thing = an(lexicon.thing(rng))
     text = f"{a.first} and {b.first} both wanted {thing} that they had seen {s['spot']}. {between(rng)} [They argued for {s['n']} days.|Neither of them would give in.|They did not speak to each other any more.] [In the end|At last] the {s['job']} gave it to {b.name}, because {s['why']}."
-    return text, [f"{a.name} and {b.name} both wanted {thing}, and the {s['job']} gave it to {b.name}.", f"{a.name} and {b.name} argued about {thing}. In the end {b.name} got it."], [
-        (f"What did {a.name} and {b.name} want?", f"They wanted {thing}."),
-        ("Who got it?", f"{b.name}."),
-        (f"Why did the {s['job']} give it to {b.name}?", f"Because {s['why']}."),
-    ]
+    return (
+        text,
+        [
+            f"{a.name} and {b.name} both wanted {thing}, and the {s['job']} gave it to {b.name}.",
+            f"{a.name} and {b.name} argued about {thing}. In the end {b.name} got it.",
+        ],
+        [
+            (f"What did {a.name} and {b.name} want?", f"They wanted {thing}."),
+            ("Who got it?", f"{b.name}."),
+            (f"Why did the {s['job']} give it to {b.name}?", f"Because {s['why']}."),
+        ],
+    )
 
 
 def forgotten(rng, s, a, b):
     deed = Deed(rng, True, rng.choice(["thing", "food", "animal"]))
     text = f"{a.first} had asked {b.first} to {deed.base}. {between(rng)} {b.name} forgot it because {s['why']}. {between(rng)} [So|In the end|When {a.name} came home,] {a.name} {deed.past} {a.him}self[, and {b.name} said sorry|]."
-    return text.replace(f"When {a.name} came home, {a.name}", f"When {a.name} came home, {a.he}"), [f"{b.name} forgot to {deed.base}, so {a.name} did it {a.him}self.", f"{a.name} had asked {b.name} to {deed.base}, but {b.name} forgot it."], [
-        (f"What had {a.name} asked {b.name} to do?", f"{a.name} had asked {b.name} to {deed.base}."),
-        (f"Why did {b.name} forget it?", f"Because {s['why']}."),
-        (f"Who {deed.past}?", f"{a.name}."),
-    ]
-
+    return (
+        text.replace(f"When {a.name} came home, {a.name}", f"When {a.name} came home, {a.he}"),
+        [f"{b.name} forgot to {deed.base}, so {a.name} did it {a.him}self.", f"{a.name} had asked {b.name} to {deed.base}, but {b.name} forgot it."],
+        [
+            (f"What had {a.name} asked {b.name} to do?", f"{a.name} had asked {b.name} to {deed.base}."),
+            (f"Why did {b.name} forget it?", f"Because {s['why']}."),
+            (f"Who {deed.past}?", f"{a.name}."),
+        ],
+    )
 
 
 def notice(rng, s, a, b):
-    deed = Deed(rng, True)
     what = rng.choice(["course", "meeting", "concert", "exhibition", "market", "class", "party", "tour", "lecture", "sale"])
     topic = rng.choice([lexicon.plural(rng.choice(lexicon.THINGS + lexicon.ANIMALS)), rng.choice(lexicon.FOODS)])
     text = f"[Dear friends, the|Dear all, the|Please note that the|Hello! The] {what} about {topic} [takes place|will be] {s['spot']} on {s['day']} at {s['n']} o'clock, [and it is led by|with] {b.first}. {capital(rng.choice(['please bring', 'everybody needs', 'do not forget']))} {an(lexicon.thing(rng))}. [Those who want to come can call {a.name}.|There will be {rng.choice(lexicon.FOODS)} for everybody.|]"
-    return text, [f"The {what} about {topic} takes place {s['spot']} on {s['day']} at {s['n']} o'clock.", f"On {s['day']} at {s['n']} o'clock there is a {what} about {topic} {s['spot']}.".replace(" a exh", " an exh")], [
-        (f"When is the {what}?", f"On {s['day']} at {s['n']} o'clock."),
-        (f"Where is the {what}?", capital(f"{s['spot']}.")),
-        (f"What is the {what} about?", f"It is about {topic}."),
-        (f"Who leads the {what}?", f"{b.name}."),
-    ]
+    return (
+        text,
+        [
+            f"The {what} about {topic} takes place {s['spot']} on {s['day']} at {s['n']} o'clock.",
+            f"On {s['day']} at {s['n']} o'clock there is a {what} about {topic} {s['spot']}.".replace(" a exh", " an exh"),
+        ],
+        [
+            (f"When is the {what}?", f"On {s['day']} at {s['n']} o'clock."),
+            (f"Where is the {what}?", capital(f"{s['spot']}.")),
+            (f"What is the {what} about?", f"It is about {topic}."),
+            (f"Who leads the {what}?", f"{b.name}."),
+        ],
+    )
 
 
 def danger(rng, s, a, b):
@@ -144,14 +204,20 @@ def danger(rng, s, a, b):
         ]
     )
     helper = an(lexicon.thing(rng))
-    others = rng.choice([f"Nobody heard {a.him} shout.", f"The {s['job']} ran away.", "The others only stood and looked.", f"{lexicon.name(rng, True)} called for help.", ""])
+    others = rng.choice(
+        [f"Nobody heard {a.him} shout.", f"The {s['job']} ran away.", "The others only stood and looked.", f"{lexicon.name(rng, True)} called for help.", ""]
+    )
     text = f"{capital(s['when'])}, {a.first} {trouble}. {others} {between(rng)} [Then|At last|In the end] {b.first} [saw it|came by] and saved {a.him} with {helper}. {between(rng)}"
-    return text, [f"{a.name} {trouble}, and {b.name} saved {a.him} with {helper}.", f"{b.name} saved {a.name}, who {trouble}, with {helper}."], [
-        (f"What happened to {a.name}?", f"{a.name} {trouble}."),
-        (f"Who saved {a.name}?", f"{b.name}."),
-        (f"With what did {b.name} save {a.him}?", f"With {helper}."),
-        ("When did it happen?", capital(f"{s['when']}.")),
-    ]
+    return (
+        text,
+        [f"{a.name} {trouble}, and {b.name} saved {a.him} with {helper}.", f"{b.name} saved {a.name}, who {trouble}, with {helper}."],
+        [
+            (f"What happened to {a.name}?", f"{a.name} {trouble}."),
+            (f"Who saved {a.name}?", f"{b.name}."),
+            (f"With what did {b.name} save {a.him}?", f"With {helper}."),
+            ("When did it happen?", capital(f"{s['when']}.")),
+        ],
+    )
 
 
 COURSES = [wanted, wanted, search, exchange, blamed, changed, three, rivals, forgotten, notice, danger]

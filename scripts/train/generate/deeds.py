@@ -110,11 +110,17 @@ def state(rng, who, other):
         count = rng.choice(["two", "two", "two", "three"])
         animal = rng.choice(lexicon.ANIMALS + ["brother", "sister", "child", "boat"])
         many = {"child": "children"}.get(animal, lexicon.plural(animal))
-        names = [lexicon.odd_name(rng) if rng.random() < 0.4 else capital(rng.choice(lexicon.FOODS + lexicon.THINGS + lexicon.GIRLS)) for _ in range(3 if count == "three" else 2)]
+        names = [
+            lexicon.odd_name(rng) if rng.random() < 0.4 else capital(rng.choice(lexicon.FOODS + lexicon.THINGS + lexicon.GIRLS))
+            for _ in range(3 if count == "three" else 2)
+        ]
         called = rng.choice([f", {listed(names)}", f" called {listed(names)}", f" named {listed(names)}"])
         return f"{{W}} has {count} {many}{called}", [
             (f"How many {many} does {w} have?", answer(rng, count, f"{a} has {count} {many}")),
-            (rng.choice([f"What are the {many} called?", f"What are the names of the {many}?", f"What are {his} {many} called?"]), answer(rng, listed(names), f"they are called {listed(names)}")),
+            (
+                rng.choice([f"What are the {many} called?", f"What are the names of the {many}?", f"What are {his} {many} called?"]),
+                answer(rng, listed(names), f"they are called {listed(names)}"),
+            ),
             (f"What does {w} have?", capital(f"{a} has {count} {many}.")),
         ]
     if kind in (1, 2):
@@ -130,7 +136,9 @@ def state(rng, who, other):
         ]
     if kind == 3:
         job = rng.choice(lexicon.JOBS)
-        return f"{{W}} works as {an(job)}", [(rng.choice([f"What is {who.owner} job?", f"What does {w} do for a living?", f"What does {w} work as?"]), answer(rng, an(job), f"{a} is {an(job)}"))]
+        return f"{{W}} works as {an(job)}", [
+            (rng.choice([f"What is {who.owner} job?", f"What does {w} do for a living?", f"What does {w} work as?"]), answer(rng, an(job), f"{a} is {an(job)}"))
+        ]
     if kind in (4, 5):
         home = rng.choice(
             [
@@ -160,7 +168,11 @@ def state(rng, who, other):
         feared = rng.choice([lexicon.plural(rng.choice(lexicon.ANIMALS)), f"the {rng.choice(lexicon.BUILT)}", f"the {rng.choice(lexicon.JOBS)}"])
         return f"{{W}} is afraid of {feared}", [(f"What is {w} afraid of?", answer(rng, feared, f"{a} is afraid of {feared}"))]
     if kind == 9:
-        wish = f"{rng.choice(['see', 'have', 'own', 'find', 'draw'])} {an(lexicon.thing(rng))}" if rng.random() < 0.6 else f"visit the {rng.choice(lexicon.BUILT)} of {lexicon.town(rng)}"
+        wish = (
+            f"{rng.choice(['see', 'have', 'own', 'find', 'draw'])} {an(lexicon.thing(rng))}"
+            if rng.random() < 0.6
+            else f"visit the {rng.choice(lexicon.BUILT)} of {lexicon.town(rng)}"
+        )
         but = rng.choice(["has no money", "has no time", "is too young", "never leaves the house", "is too shy", "always sleeps too long", "has a broken leg"])
         return f"{{W}} wants to {wish}, but {who.he} {but}", [
             (f"What does {w} want?", answer(rng, f"to {wish}", f"{a} wants to {wish}")),
@@ -212,7 +224,12 @@ def passage(rng):
     kept = [pair for pair, question in zip(pairs, plain) if plain.count(question) == 1 or pair[0].startswith(("Is ", "How many"))]
     if not two:
         about = f"{one.name}, {one.kind}" if one.kind and rng.random() < 0.5 else one.name
-        kept.append((rng.choice(["Who is this about?", "Who is the text about?", "Who is the story about?", "Whom is this text about?"]), answer(rng, about, f"it is about {about}")))
+        kept.append(
+            (
+                rng.choice(["Who is this about?", "Who is the text about?", "Who is the story about?", "Whom is this text about?"]),
+                answer(rng, about, f"it is about {about}"),
+            )
+        )
         if one.kind:
             kept.append((f"Who is {one.name}?", capital(f"{one.name} is {one.kind}.")))
     if not kept:

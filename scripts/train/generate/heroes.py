@@ -32,7 +32,9 @@ END = [
 ]
 
 # What a request says of the hero | the sentences | the summary
-CANNOT = "fly|swim|sing|climb|whistle|dance|read|count|jump|roar|ski|cook|row|juggle|hide|dive|run fast|say no|tell lies|keep a secret|sit still|see well|wake up|spell|skate|paint".split("|")
+CANNOT = "fly|swim|sing|climb|whistle|dance|read|count|jump|roar|ski|cook|row|juggle|hide|dive|run fast|say no|tell lies|keep a secret|sit still|see well|wake up|spell|skate|paint".split(
+    "|"
+)
 ABILITIES = [
     ("paint", "{He} mixed all the colours and painted {T2}"),
     ("dance", "{He} stepped on every foot, but soon {he} turned like a leaf in the wind"),
@@ -53,7 +55,9 @@ ABILITIES = [
     ("knit", "{He} knitted a scarf that was as long as the street"),
     ("count", "{He} counted the stars, the steps and the spoons"),
 ]
-FEARS = "the dark|thunder|deep water|the doctor|the barber|loud noises|high ladders|big dogs|spiders|the cellar|the first day of school|the wind|being alone|the lift|mirrors|the forest|strangers|bees|heights|bad dreams".split("|")
+FEARS = "the dark|thunder|deep water|the doctor|the barber|loud noises|high ladders|big dogs|spiders|the cellar|the first day of school|the wind|being alone|the lift|mirrors|the forest|strangers|bees|heights|bad dreams".split(
+    "|"
+)
 
 
 def cannot(rng, s):
@@ -79,7 +83,7 @@ def learns(rng, s):
         [
             "{A} wanted nothing more than to {can}.",
             '"[A {kk} cannot {can}|That is not for you]," said {B}, {b}. But {A} did not give up.',
-            "{He} went to the old {J} at the {V} and asked for help. \"Begin small,\" said the {J}.",
+            '{He} went to the old {J} at the {V} and asked for help. "Begin small," said the {J}.',
             how + ".",
             "[It took the whole winter.|It took {n} weeks.] Then {A} invited everybody [to the {V}|for the evening].",
             "When they saw that {A} could really {can}, they clapped until their hands hurt. {B} clapped the loudest.",
@@ -112,7 +116,7 @@ def lost(rng, s):
         [
             "{A} had {ax} and took it everywhere.",
             "One [windy|grey|busy] day the {x} was gone. {A} looked {W}, then {W2}, but it was not there.",
-            "{He} asked {B}, {b}. \"I have seen it,\" said {B}. \"{M1c} carried it away.\"",
+            '{He} asked {B}, {b}. "I have seen it," said {B}. "{M1c} carried it away."',
             "They followed the tracks to the {V}. There sat {m1}, with the {x}, and shivered.",
             '"I only wanted it because I was so cold," it said. {A} thought for a moment. Then {he} brought it a warm blanket.',
             "{M1c} gave the {x} back, and {A} carried it home, happier than before.",
@@ -128,7 +132,7 @@ def finds(rng, s):
         [
             "One [morning|evening], {A} found {ax} {W}.",
             '"[Whose is it|What is it for]?" {A} asked. Nobody in {P} knew.',
-            "{B}, {b}, looked at the {x} closely. \"There is something written on it,\" {Bhe} said. \"It says: {V}.\"",
+            '{B}, {b}, looked at the {x} closely. "There is something written on it," {Bhe} said. "It says: {V}."',
             "So the two went to the {V}. Behind the last door an old {J} was sitting, all alone.",
             '"My {x}!" cried the {J}. "I have looked for it for {n} years." [Tears ran down his face.|He danced around the room.]',
             "As thanks he gave them {F}, and told them stories until it was dark. Since then they have visited him every week.",
@@ -142,12 +146,12 @@ def strange_spot(rng, s):
         ["{k} in {av}", "{k} who [lives|lived] in {av}", "{k} in the {V}", "{k} who gets lost in {av}"],
         [
             "One day {A} walked right into the {V}, for the door was open.",
-            "\"{An} {kk} in the {V}!\" cried the {J}. [People jumped on their chairs.|Everybody stopped and stared.]",
+            '"{An} {kk} in the {V}!" cried the {J}. [People jumped on their chairs.|Everybody stopped and stared.]',
             "{A} looked around. Here it smelled of {F}, and there stood {aT}. {He} sniffed at it, and it fell down with a crash.",
             "The {J} ran after {him}, three times around the room. [A lady dropped her {G}.|A boy laughed so much that he had to sit down.]",
             "But then {A} stopped in front of {B}, {b}, who had been sad all day. {B} began to smile.",
             '"Let {him} stay," said {B}, and the {J} sighed and nodded.',
-            "Since then there has been a sign at the door of the {V}: \"Please do not step on the {kk}.\"",
+            'Since then there has been a sign at the door of the {V}: "Please do not step on the {kk}."',
         ],
         "{A} walked into the {V} and made a mess, but {he} made {B} smile and was allowed to stay.",
     )
@@ -208,7 +212,7 @@ def lonely(rng, s):
         ["{k}", "{k}{named}", "{k}", "{k} who [looks|looked] for a friend"],
         [
             "{A} lived all alone [in the {V}|{W}], and the evenings were long.",
-            "{He} wrote \"I am looking for a friend\" on a sheet of paper and let the wind take it.",
+            '{He} wrote "I am looking for a friend" on a sheet of paper and let the wind take it.',
             "The wind carried it over {P}, over the {V2}, and dropped it in front of {B}, {b}.",
             "{B} walked for {n} days. [It rained, and {Bhe} had nothing but {aT}.|On the way {Bhe} met {M1}, which came along.]",
             '"Are you the one who wrote this?" asked {B} at the door. {A} could only nod.',
@@ -226,8 +230,8 @@ def truth(rng, s):
             "One day {A} broke the {T} that belonged to {B}, {b}.",
             'Nobody had seen it. "It was the {M}," said {A} when {B} asked.',
             "So the {M} was locked out in the cold. {A} heard it cry and could not eat {his} {F}.",
-            "In the night {he} got up, let the {M} in, and went to {B}. \"It was me,\" {he} said. \"I am sorry.\"",
-            "{B} was silent for a while. Then {Bhe} said, \"Thank you for telling me. That is worth more than a {t}.\"",
+            'In the night {he} got up, let the {M} in, and went to {B}. "It was me," {he} said. "I am sorry."',
+            '{B} was silent for a while. Then {Bhe} said, "Thank you for telling me. That is worth more than a {t}."',
             "The next morning they repaired the {T} together, and the {M} got the biggest bowl of {G}.",
         ],
         "{A} broke {B}'s {T} and blamed the {M}, but then {he} told the truth and was forgiven.",
@@ -257,8 +261,8 @@ def greedy(rng, s):
             "{A} loved {F} more than anything.",
             "When the {J} brought a big basket to the {V}, {A} hid it {W} and ate everything alone.",
             "First it tasted wonderful. Then {his} belly began to ache, and {he} could not get up any more.",
-            "{B}, {b}, came along. \"Have you seen the {F}? There is nothing for the feast.\"",
-            "{A} turned red and told {Bhim} everything. \"Then help me to make new ones,\" said {B}.",
+            '{B}, {b}, came along. "Have you seen the {F}? There is nothing for the feast."',
+            '{A} turned red and told {Bhim} everything. "Then help me to make new ones," said {B}.',
             "They worked until late. At the feast {A} served everybody and kept only one for {himself}, and it tasted better than the whole basket.",
         ],
         "{A} ate all the {F} alone and felt ill. Then {he} helped {B} to make new ones for the feast.",
@@ -272,7 +276,7 @@ def storm(rng, s):
             "One evening black clouds came over {P}, and a storm broke out.",
             "{A} was far from home, {W}. The wind pulled at {him}, and the rain hit {his} face.",
             "{He} saw a light in the {V} and went towards it, slowly, step by step.",
-            "{B}, {b}, opened the door. \"Come in, there is room for everybody,\" {Bhe} said. Inside sat {M1} and {M2}, wet and tired like {him}.",
+            '{B}, {b}, opened the door. "Come in, there is room for everybody," {Bhe} said. Inside sat {M1} and {M2}, wet and tired like {him}.',
             "They shared {F} and listened to the thunder. {A} told a story, and nobody was afraid any more.",
             "In the morning the storm was over. The sky was washed clean, and a rainbow stood over the {V}.",
             "{A} thanked {B} and walked home through the puddles.",
@@ -286,7 +290,7 @@ def contest(rng, s):
         ["{k} who [wins|won] a race", "{k} and a contest", "{k}", "{k} at [a|the] race"],
         [
             "Every year there was a great race from the {V} to the {V2}, and this year {A} wanted to take part.",
-            "\"You?\" laughed {B}, {b}. \"You are much too slow.\"",
+            '"You?" laughed {B}, {b}. "You are much too slow."',
             "{A} trained every day, before breakfast and after dinner, with {aT} on {his} back.",
             "At the start everybody ran off like the wind. {B} was far ahead. But in the last bend {Bhe} stumbled and stayed on the ground.",
             "{A} could have run past. Instead {he} stopped, helped {Bhim} up, and the two crossed the line arm in arm.",
@@ -301,7 +305,7 @@ def trade(rng, s):
         ["{k}", "{k} who [swaps|swapped] {aT}", "{k} who [goes|went] to the market", "{k} and {aT}"],
         [
             "{A} had nothing but {aT}, so {he} took it to the market of {P}.",
-            "On the way {he} met {M1}. \"Give me the {T}, and I will give you {aU},\" it said. {A} agreed.",
+            'On the way {he} met {M1}. "Give me the {T}, and I will give you {aU}," it said. {A} agreed.',
             "The {J} wanted the {U} and gave {him} {F} for it. That was already more than {he} had hoped for.",
             "But at the gate sat {B}, {b}, who had not eaten for days. {A} looked at the {F}, and then {he} put them into {Bhis} hands.",
             "So {A} came home with nothing at all. But that evening there was a knock: {B} stood there with {F} and {G} and {n} friends.",
@@ -318,7 +322,7 @@ def invention(rng, s):
             "{A} had built a machine out of {aT}, {aU} and a lot of string.",
             '"What can it do?" asked {B}, {b}. "I do not know yet," said {A} and pulled the lever.',
             "The machine hummed and shook, and out came {F}, first one, then ten, then a hundred.",
-            "Soon the whole {V} was full of {F}, and they rolled down the street of {P}. \"Stop it!\" cried the {J}. But {A} could not find the switch.",
+            'Soon the whole {V} was full of {F}, and they rolled down the street of {P}. "Stop it!" cried the {J}. But {A} could not find the switch.',
             "Then {B} cut the string, and the machine was quiet.",
             "There was only one thing to do: they called everybody, and everybody ate. It took {n} days, and it was the best feast that {P} had ever had.",
         ],
@@ -332,7 +336,7 @@ def night(rng, s):
         [
             "It was late, but {A} could not sleep.",
             "{He} counted sheep, {he} counted {Ts2}, and {he} even counted {F}. Nothing helped.",
-            "So {he} got up and went out, {W}. There sat {M1}, wide awake. \"I cannot sleep either,\" it said.",
+            'So {he} got up and went out, {W}. There sat {M1}, wide awake. "I cannot sleep either," it said.',
             "Together they walked through the quiet streets of {P}. In the {V} they met {B}, {b}, who was baking for the next day.",
             "{B} gave them warm milk and told them how the night smells and why the stars do not fall down. {BHis} voice was soft and slow.",
             "When {Bhe} looked up, {A} and {m1} had fallen asleep, side by side. {B} put a blanket over them and turned down the lamp.",
@@ -349,7 +353,7 @@ def mistaken(rng, s):
             '"There is {m0} at the door!" {he} whispered and hid behind the {T}.',
             "The noise came closer. {A} thought of all the terrible stories that {he} had ever heard. {His} heart beat like a drum.",
             "At last {he} took all {his} courage together and opened the door.",
-            "There stood {B}, {b}, with {F} in a basket. \"I have been knocking for an hour,\" said {Bhe}. \"Happy birthday!\"",
+            'There stood {B}, {b}, with {F} in a basket. "I have been knocking for an hour," said {Bhe}. "Happy birthday!"',
             "{A} had to laugh so much that {he} could not explain it for a long time. Then they ate, and {B} told {him} a story that was not terrible at all.",
         ],
         "{A} was afraid of a noise at the door, but it was only {B}, who had come for {his} birthday.",
@@ -366,7 +370,7 @@ def journey(rng, s):
             "On the first day {he} lost the way. On the second day {he} shared {his} {F} with {M1}, and it showed {him} a path that was on no map.",
             "On the third day a storm came up, and {B}, {b}, let {him} sleep in the {V}.",
             "On the fourth day {A} stood before the {x2}. It was greater and more beautiful than all the stories. {He} sat there until the sun went down.",
-            "Then {he} walked home again. \"Was it worth the way?\" they asked. \"The way was the best of it,\" said {A}.",
+            'Then {he} walked home again. "Was it worth the way?" they asked. "The way was the best of it," said {A}.',
         ],
         "{A} went to the {x2} though nobody believed in it, and with the help of {M1} and {B} {he} got there.",
     )
@@ -387,7 +391,28 @@ def promise(rng, s):
     )
 
 
-HERO_PLOTS = [trade, invention, night, mistaken, journey, promise, cannot, learns, afraid, lost, finds, strange_spot, wish, at_work, lonely, truth, brave, greedy, storm, contest]
+HERO_PLOTS = [
+    trade,
+    invention,
+    night,
+    mistaken,
+    journey,
+    promise,
+    cannot,
+    learns,
+    afraid,
+    lost,
+    finds,
+    strange_spot,
+    wish,
+    at_work,
+    lonely,
+    truth,
+    brave,
+    greedy,
+    storm,
+    contest,
+]
 
 # Plots of two subjects {h} and {x}, and perhaps a third {y}: sentences and a summary.
 PAIR_PLOTS = [
@@ -450,8 +475,8 @@ THREE = [
         [
             "{H} made {y} for the great feast, the finest {y} of {P}. {He} put it on the windowsill.",
             "The {x} smelled it. It had not eaten for {n} days. It climbed up and took one small bite, and then another one.",
-            "When {h} came back, half of it was gone. \"Who was that?\" {he} shouted. The {x} crept out from behind the {T}. \"I am sorry. I was so hungry.\"",
-            "{H} looked at the thin {x}, and {his} anger was gone. \"Then you will help me to make a new one,\" {he} said.",
+            'When {h} came back, half of it was gone. "Who was that?" {he} shouted. The {x} crept out from behind the {T}. "I am sorry. I was so hungry."',
+            '{H} looked at the thin {x}, and {his} anger was gone. "Then you will help me to make a new one," {he} said.',
             "They stirred and laughed all night. The new {y} was even better than the first, and the {x} sat at the table like a guest.",
         ],
         "The {x} ate half of the {y} that {h} had made for a feast, and then helped to make a new one.",
@@ -464,7 +489,7 @@ THING_PLOTS = [
         [
             "Once there was {ax}. It lay {W}, and nobody needed it any more.",
             '"I would like to be useful once more," it thought. But the {U} next to it only laughed.',
-            "One [night|evening] {B}, {b}, came by in the dark, wet and tired. {BHe} saw the {x} and picked it up. \"Just what I need!\" {Bhe} said.",
+            'One [night|evening] {B}, {b}, came by in the dark, wet and tired. {BHe} saw the {x} and picked it up. "Just what I need!" {Bhe} said.',
             "{BHe} took the {x} home, cleaned it, and gave it the best spot, right next to the window.",
             "Since then {B} has used it every day, and the {x} shines with joy.",
         ],
@@ -473,8 +498,8 @@ THING_PLOTS = [
     (
         [
             "{B}, {b}, found {ax} {W}. It was old and covered with dust.",
-            "When {Bhe} rubbed it, a voice said, \"You have one wish.\" {B} thought for a long time.",
-            "{BHe} could have asked for gold. But {Bhis} friend {C} had been ill for weeks. \"I wish that {C} gets well,\" said {B}.",
+            'When {Bhe} rubbed it, a voice said, "You have one wish." {B} thought for a long time.',
+            '{BHe} could have asked for gold. But {Bhis} friend {C} had been ill for weeks. "I wish that {C} gets well," said {B}.',
             "The {x} became warm in {Bhis} hand, and then it was just {ax} again.",
             "When {B} came home, {C} stood at the door and laughed. {B} kept the {x} for ever, though it never spoke again.",
         ],
@@ -492,7 +517,7 @@ THING_PLOTS = [
     ),
     (
         [
-            "{B}, {b}, and {C} found {ax} {W} at the same time. \"It is mine!\" they both cried.",
+            '{B}, {b}, and {C} found {ax} {W} at the same time. "It is mine!" they both cried.',
             "They pulled at the {x}, one on the left and one on the right, until it made a terrible noise.",
             "They were frightened and let go. The {x} had a crack.",
             '"Now nobody has it," said {C} and almost cried. "Or both of us," said {B} and fetched the glue.',
@@ -503,7 +528,7 @@ THING_PLOTS = [
     (
         [
             "There was once {ax} that could talk. But it talked only at night, when everybody was asleep.",
-            "One night {B}, {b}, could not sleep and heard it. \"Good evening,\" said the {x}. {B} nearly fell out of bed.",
+            'One night {B}, {b}, could not sleep and heard it. "Good evening," said the {x}. {B} nearly fell out of bed.',
             "The {x} told {Bhim} about all it had seen: kings, storms, and a {M} with {aT}.",
             '"Why do you talk only at night?" asked {B}. "Because in the day nobody listens," said the {x}.',
             "Since then {B} has stayed awake a little longer every evening, and the {x} has never been lonely again.",
@@ -515,7 +540,7 @@ NATURE_PLOTS = [
     (
         [
             "Once upon a time the {x} was tired of being alone. It looked down on {P} and saw all the bright windows.",
-            "\"Just one night I would like to sit at a table with others,\" it thought.",
+            '"Just one night I would like to sit at a table with others," it thought.',
             "{B}, {b}, heard it sigh. {BHe} put a chair outside, and on the table {Bhe} put {F}.",
             "When it was quiet, the {x} came, very softly. They sat together and said little, and it was beautiful.",
             "In the morning the {x} went back to where it belonged. But whenever {B} looks out of the window, {Bhe} waves, and the {x} seems to smile.",
@@ -525,11 +550,11 @@ NATURE_PLOTS = [
     ),
     (
         [
-            "The {x} wanted to be something else. \"Nobody looks at me,\" it said.",
+            'The {x} wanted to be something else. "Nobody looks at me," it said.',
             "So it asked the wind to make it a king. But as a king it could not move under the heavy crown.",
             "Then it wanted to be a {M}. But as a {M} it was hungry all the time.",
             '"And now?" asked the wind. "Now I would like to be the {x} again," it said in a small voice.',
-            "The wind blew softly, and there it was again. {B}, {b}, came by, stopped, and said, \"How beautiful you are.\"",
+            'The wind blew softly, and there it was again. {B}, {b}, came by, stopped, and said, "How beautiful you are."',
             "And the {x} was content.",
         ],
         "The {x} wanted to be something else, but in the end it was glad to be the {x} again.",
@@ -560,7 +585,7 @@ BUILT_PLOTS = [
     (
         [
             "{B}, {b}, lived all alone in {ax}. At night the wind sang in the walls.",
-            "One evening there was a knock. Outside stood {M1}, wet to the bone. \"May I stay for one night?\" it asked.",
+            'One evening there was a knock. Outside stood {M1}, wet to the bone. "May I stay for one night?" it asked.',
             "The next evening {M2} came, and then {C} with a {T}. Soon there was no room in the {x} that was empty.",
             "They cooked {F}, they mended the roof, and somebody always played a tune.",
             '"I had thought that the {x} was too big for me," said {B}. "It was only waiting for you all."',
@@ -610,7 +635,7 @@ GROUP_PLOTS = [
             "{B} and {C} were two {two} who [did everything together|lived in {P}].",
             "One [morning|rainy day] they found {ax} {W}. It was wrapped in an old cloth.",
             '"Let us sell it and share the money," said {B}. "Let us find out where it comes from," said {C}.',
-            "So they walked to the {V} and asked the {J}. The {J} turned pale. \"This {x} belonged to my grandmother,\" the {J} said. \"It has been missing for many years.\"",
+            'So they walked to the {V} and asked the {J}. The {J} turned pale. "This {x} belonged to my grandmother," the {J} said. "It has been missing for many years."',
             "They gave the {x} back and did not want anything for it. But the {J} opened a door that had long been locked, and behind it was a room full of {F}.",
             '"Take as much as you like," said the {J}. And so {B} and {C} ate until they could not move.',
         ],
@@ -623,7 +648,7 @@ GROUP_PLOTS = [
             "When {B} said that it was warm, {C} said that it was cold. When {C} wanted {F}, {B} wanted {G}.",
             "One day they quarrelled so loudly that they did not look where they were going, and both fell into a deep hole.",
             '"It is your fault!" cried {B}. "No, yours!" cried {C}. But nobody came, and it became dark.',
-            "At last {C} said in a small voice, \"If you stand on my shoulders, you can reach the edge.\" {B} climbed up, got out, and pulled {C} up with {aT}.",
+            'At last {C} said in a small voice, "If you stand on my shoulders, you can reach the edge." {B} climbed up, got out, and pulled {C} up with {aT}.',
             "On the way home they quarrelled about who had had the better idea. But this time both of them were laughing.",
         ],
         "{B} and {C} quarrelled until they fell into a hole, and got out by helping each other.",
@@ -690,7 +715,11 @@ def slots(rng, kind=None, named=None):
     friend, third = lexicon.name(rng, b_girl, 0.25), lexicon.name(rng, True, 0.25)
     animals, things = rng.sample([one for one in lexicon.ANIMALS if one != kind], 3), rng.sample(lexicon.THINGS, 3)
     foods, built, spots = rng.sample(lexicon.SNACKS, 2), rng.sample(lexicon.VENUES, 2), rng.sample(lexicon.SPOTS, 2)
-    friend_kind = rng.choice(lexicon.ANIMALS + lexicon.JOBS) if rng.random() < 0.7 else rng.choice(["girl next door", "old woman", "little girl", "neighbour"] if b_girl else ["boy next door", "old man", "little boy", "neighbour"])
+    friend_kind = (
+        rng.choice(lexicon.ANIMALS + lexicon.JOBS)
+        if rng.random() < 0.7
+        else rng.choice(["girl next door", "old woman", "little girl", "neighbour"] if b_girl else ["boy next door", "old man", "little boy", "neighbour"])
+    )
     thing = f"{rng.choice(lexicon.LOOKS)} {things[0]}" if rng.random() < 0.4 else things[0]
     if friend_kind in GIRLS_ONLY | BOYS_ONLY:
         friend_kind = "neighbour"
@@ -806,7 +835,12 @@ def tale(rng):
         begin, s["A"], s["him"], s["his"] = [], f"{s['B']} and {s['C']}", "them", "their"
     else:
         s = slots(rng, named=False)
-        table, nouns = rng.choice([(THING_PLOTS, lexicon.THINGS)] * 4 + [(NATURE_PLOTS, lexicon.NATURE)] * 3 + [(BUILT_PLOTS, lexicon.VENUES)] * 2 + [(OPEN_AIR_PLOTS, lexicon.OPEN_AIR)])
+        table, nouns = rng.choice(
+            [(THING_PLOTS, lexicon.THINGS)] * 4
+            + [(NATURE_PLOTS, lexicon.NATURE)] * 3
+            + [(BUILT_PLOTS, lexicon.VENUES)] * 2
+            + [(OPEN_AIR_PLOTS, lexicon.OPEN_AIR)]
+        )
         s["x"] = lexicon.thing(rng) if nouns is lexicon.THINGS and rng.random() < 0.3 else rng.choice(nouns)
         s["ax"] = an(s["x"])
         body, summary = rng.choice(table)
@@ -849,7 +883,13 @@ def asked_for(rng, topic):
         a = an(f"{adjective}story")
         form = f" {rng.choice(FORMS)}" if rng.random() < 0.12 else ""
         return rng.choice(
-            [f"Tell me {a} about {topic}{form}.", f"Write {a} about {topic}{form}.", f"I want {a} about {topic}{form}.", f"Can you tell {a} about {topic}{form}?", f"{capital(a)} about {topic}{form}, please."]
+            [
+                f"Tell me {a} about {topic}{form}.",
+                f"Write {a} about {topic}{form}.",
+                f"I want {a} about {topic}{form}.",
+                f"Can you tell {a} about {topic}{form}?",
+                f"{capital(a)} about {topic}{form}, please.",
+            ]
         )
     return rng.choice(STORY_REQUESTS).format(t=topic)
 
@@ -861,10 +901,20 @@ def story(rng):
     if r < 0.02:
         request = f"{rng.choice(['Tell me a story', 'Write a story', 'I want a story', 'Make up a story', 'A story'])} {rng.choice(FORMS)}."
     elif r > 0.98:
-        request = rng.choice(["Tell me a story.", "Tell me a story", "Write a short story.", "A story, please.", "Can you tell me a story?", "I want to hear a story.", "Tell me another story."])
+        request = rng.choice(
+            [
+                "Tell me a story.",
+                "Tell me a story",
+                "Write a short story.",
+                "A story, please.",
+                "Can you tell me a story?",
+                "I want to hear a story.",
+                "Tell me another story.",
+            ]
+        )
     else:
         request = asked_for(rng, rng.choice(one["topics"]))
-    if re.search("very short|tiny|few sentences", request):
+    if re.search("very short|tiny story|few sentences", request):
         return asked(request, one["short"])
     messages = asked(request, one["text"])
     if rng.random() < 0.2:

@@ -338,8 +338,12 @@ a lamp | shine
 a wheel | turn
 a magnet | attract iron
 """)
-LIVING_DEEDS = "laugh|cry|eat|sing|think|cook|read|sneeze|dream|walk to school|speak|write a letter|feel pain|drink tea|tell a joke|swim|learn to count|get married|sleep|listen".split("|")
-LIFELESS = "hammer|spoon|stone|brick|table|anchor|coin|bucket|wall|shoe|carpet|candle|fork|key|plate|ladder|box|pillow|button|nail|desk|mirror|bridge|roof|door|lamp|rug|cup|sofa|needle".split("|")
+LIVING_DEEDS = "laugh|cry|eat|sing|think|cook|read|sneeze|dream|walk to school|speak|write a letter|feel pain|drink tea|tell a joke|swim|learn to count|get married|sleep|listen".split(
+    "|"
+)
+LIFELESS = "hammer|spoon|stone|brick|table|anchor|coin|bucket|wall|shoe|carpet|candle|fork|key|plate|ladder|box|pillow|button|nail|desk|mirror|bridge|roof|door|lamp|rug|cup|sofa|needle".split(
+    "|"
+)
 # a thing described | its name
 CALLED = rows("""
 a place where books are lent | a library
@@ -406,16 +410,38 @@ def with_word(rng, kind):
     name, spot = lexicon.name(rng, rng.random() < 0.5, 0.1), rng.choice(lexicon.SPOTS)
     if kind == 0:
         word = rng.choice(lexicon.THINGS)
-        return word, rng.choice([f"The {word} lies {spot}.", f"{name} found {an(word)} {spot}.", f"There is {an(rng.choice(lexicon.LOOKS) + ' ' + word)} {spot}.", f"{name} cannot find the {word}."])
+        return word, rng.choice(
+            [
+                f"The {word} lies {spot}.",
+                f"{name} found {an(word)} {spot}.",
+                f"There is {an(rng.choice(lexicon.LOOKS) + ' ' + word)} {spot}.",
+                f"{name} cannot find the {word}.",
+            ]
+        )
     if kind == 1:
         word = rng.choice(lexicon.ANIMALS)
-        return word, rng.choice([f"The {word} sleeps {spot}.", f"{an(rng.choice(lexicon.TRAITS)).capitalize()} {word} sits {spot}.", f"{name} saw {an(word)} {spot}.", f"The {word} is hungry."])
+        return word, rng.choice(
+            [
+                f"The {word} sleeps {spot}.",
+                f"{an(rng.choice(lexicon.TRAITS)).capitalize()} {word} sits {spot}.",
+                f"{name} saw {an(word)} {spot}.",
+                f"The {word} is hungry.",
+            ]
+        )
     if kind == 2:
         word = rng.choice(lexicon.FOODS)
-        return word, rng.choice([f"{name} eats {word} {spot}.", f"We bought {word} at the market.", f"{name} likes {word}.", f"There is a bowl of {word} on the table."])
+        return word, rng.choice(
+            [f"{name} eats {word} {spot}.", f"We bought {word} at the market.", f"{name} likes {word}.", f"There is a bowl of {word} on the table."]
+        )
     if kind == 3:
         word = rng.choice(lexicon.COLOURS)
-        return word, rng.choice([f"{name} has {an(word)} {rng.choice(lexicon.THINGS)}.", f"The {rng.choice(lexicon.THINGS)} is {word}.", f"{name} painted the {rng.choice(['door', 'fence', 'wall', 'boat'])} {word}."])
+        return word, rng.choice(
+            [
+                f"{name} has {an(word)} {rng.choice(lexicon.THINGS)}.",
+                f"The {rng.choice(lexicon.THINGS)} is {word}.",
+                f"{name} painted the {rng.choice(['door', 'fence', 'wall', 'boat'])} {word}.",
+            ]
+        )
     if kind == 4:
         word = rng.choice(lexicon.MOODS)
         return word, rng.choice([f"{name} is {word} today.", f"The {rng.choice(lexicon.JOBS)} looks {word}.", f"{name} was {word} because it was raining."])
@@ -434,21 +460,59 @@ def sentence(rng):
     if rng.random() < 0.2:
         one, other = rng.choice(lexicon.ANIMALS), rng.choice(lexicon.THINGS)
         name = lexicon.name(rng, True, 0.1)
-        said = rng.choice([f"The {one} sleeps next to the {other}.", f"{name} gave the {one} {an(other)}.", f"The {one} has {an(other)}.", f"{name} saw {an(one)} with {an(other)}."])
+        said = rng.choice(
+            [
+                f"The {one} sleeps next to the {other}.",
+                f"{name} gave the {one} {an(other)}.",
+                f"The {one} has {an(other)}.",
+                f"{name} saw {an(one)} with {an(other)}.",
+            ]
+        )
         words = rng.choice([f"{one} and {other}", f"{other} and {one}"])
-        return asked(rng.choice([f"Write a sentence with the words {words}.", f"Make a sentence with {words}.", f"Use {words} in one sentence.", f"One sentence with {words}, please."]), said)
+        return asked(
+            rng.choice(
+                [
+                    f"Write a sentence with the words {words}.",
+                    f"Make a sentence with {words}.",
+                    f"Use {words} in one sentence.",
+                    f"One sentence with {words}, please.",
+                ]
+            ),
+            said,
+        )
     kind = rng.randrange(8)
     word, said = with_word(rng, kind)
     if kind < 7 and kind not in (3, 4) and rng.random() < 0.4:
         about = word if kind == 2 else rng.choice([an(word), f"the {word}"])
         count = rng.choice([1, 1, 1, 2, 3])
         if count == 1:
-            return asked(rng.choice([f"Write one sentence about {about}.", f"Write a sentence about {about}.", f"Say something about {about}.", f"Tell me something about {about} in one sentence.", f"One sentence about {about}, please."]), said)
+            return asked(
+                rng.choice(
+                    [
+                        f"Write one sentence about {about}.",
+                        f"Write a sentence about {about}.",
+                        f"Say something about {about}.",
+                        f"Tell me something about {about} in one sentence.",
+                        f"One sentence about {about}, please.",
+                    ]
+                ),
+                said,
+            )
         if kind in (0, 1):
             spots = rng.sample(lexicon.SPOTS, 3)
-            deeds = rng.sample(["stands", "was found", "can be seen", "was forgotten", "belongs"] if kind == 0 else ["sleeps", "eats", "hides", "waits", "plays", "looks for food"], 3)
+            deeds = rng.sample(
+                ["stands", "was found", "can be seen", "was forgotten", "belongs"]
+                if kind == 0
+                else ["sleeps", "eats", "hides", "waits", "plays", "looks for food"],
+                3,
+            )
             parts = [f"The {word} {deed} {spot}." if n == 0 or rng.random() < 0.4 else f"It {deed} {spot}." for n, (deed, spot) in enumerate(zip(deeds, spots))]
-            return asked(rng.choice([f"Write {['', '', 'two', 'three'][count]} sentences about {about}.", f"Tell me {['', '', 'two', 'three'][count]} sentences about {about}."]), " ".join(parts[:count]))
+            return asked(
+                rng.choice(
+                    [f"Write {['', '', 'two', 'three'][count]} sentences about {about}.", f"Tell me {['', '', 'two', 'three'][count]} sentences about {about}."]
+                ),
+                " ".join(parts[:count]),
+            )
     return asked(
         rng.choice(
             [
@@ -473,20 +537,49 @@ def opposite(rng):
     if len(others) > 1 and other != others[0]:
         other = others[0]
     question = rng.choice(
-        ["What is the opposite of {}?", "What's the opposite of {}?", "Opposite of {}?", "Tell me the opposite of {}.", "Which word means the opposite of {}?", "The opposite of {}, please.", "Give me the opposite of the word {}.", "{} - what is its opposite?"]
+        [
+            "What is the opposite of {}?",
+            "What's the opposite of {}?",
+            "Opposite of {}?",
+            "Tell me the opposite of {}.",
+            "Which word means the opposite of {}?",
+            "The opposite of {}, please.",
+            "Give me the opposite of the word {}.",
+            "{} - what is its opposite?",
+        ]
     ).format(one)
     return asked(capital(question), rng.choice([f"The opposite of {one} is {other}.", f"{capital(other)}."]))
 
 
 def rhyme(rng):
     word, *others = rng.sample(rng.choice(RHYMES), 2)
-    question = rng.choice(["What rhymes with {}?", "Tell me a word that rhymes with {}.", "Find a rhyme for {}.", "Which word rhymes with {}?", "A rhyme for {}, please.", "I need a word that rhymes with {}."]).format(word)
+    question = rng.choice(
+        [
+            "What rhymes with {}?",
+            "Tell me a word that rhymes with {}.",
+            "Find a rhyme for {}.",
+            "Which word rhymes with {}?",
+            "A rhyme for {}, please.",
+            "I need a word that rhymes with {}.",
+        ]
+    ).format(word)
     return asked(question, rng.choice([f"{capital(others[0])} rhymes with {word}.", f"{capital(others[0])}."]))
 
 
 def reason(rng):
     deed, why = rng.choice(REASONS)
-    question = rng.choice(["Why do people {d}?", "Why do people {d}?", "Why do we {d}?", "Why does one {d}?", "Why would somebody {d}?", "Tell me why people {d}.", "What is a reason to {d}?", "Give me a reason why people {d}."])
+    question = rng.choice(
+        [
+            "Why do people {d}?",
+            "Why do people {d}?",
+            "Why do we {d}?",
+            "Why does one {d}?",
+            "Why would somebody {d}?",
+            "Tell me why people {d}.",
+            "What is a reason to {d}?",
+            "Give me a reason why people {d}.",
+        ]
+    )
     own = deed.replace("their", "our") if "do we" in question else deed
     begin, said = ("We", why.replace("they", "we").replace("their", "our").replace("them", "us")) if "do we" in question else ("People", why)
     return asked(question.format(d=own) + rng.choice(BRIEF), f"{begin} {own} {said}.")
@@ -502,7 +595,13 @@ def of_room(rng):
     where = where if where.startswith("in ") else f"in {where}"
     thing = "thing" if count == 1 else "things"
     question = rng.choice(
-        [f"Name {number} {thing} that you see {where}.", f"List {number} {thing} {where}.", f"What can you find {where}? Name {number} {thing}.", f"Tell me {number} {thing} that belong {where}.", f"Give me {number} {thing} that there are {where}."]
+        [
+            f"Name {number} {thing} that you see {where}.",
+            f"List {number} {thing} {where}.",
+            f"What can you find {where}? Name {number} {thing}.",
+            f"Tell me {number} {thing} that belong {where}.",
+            f"Give me {number} {thing} that there are {where}.",
+        ]
     )
     return asked(question, capital(listed(chosen)) + ".")
 
@@ -520,11 +619,16 @@ def kind_of(rng):
         wrong = rng.random() < 0.5 and "mammal" not in (kind, other_kind)
         return asked(f"Is {said} {a_other if wrong else a_kind}?", f"No, {said} is {a_kind}." if wrong else f"Yes, {said} is {a_kind}.")
     if r == 2:
-        return asked(rng.choice([f"Name {a_kind}.", f"Tell me {a_kind}.", f"Give me an example of {a_kind}.", f"Say the name of {a_kind}."]), f"{capital(member)}.")
+        return asked(
+            rng.choice([f"Name {a_kind}.", f"Tell me {a_kind}.", f"Give me an example of {a_kind}.", f"Say the name of {a_kind}."]), f"{capital(member)}."
+        )
     if r == 3:
         first, second, third = rng.sample(members, 3)
         messages = [user(rng.choice([f"Name {a_kind}.", f"Tell me {a_kind}.", f"Give me {a_kind}."])), assistant(f"{capital(first)}.")]
-        messages += asked(rng.choice(["Name another.", "Another one, please.", "And another one?", "One more.", "Tell me one more.", "Give me a different one."]), f"{capital(second)}.")
+        messages += asked(
+            rng.choice(["Name another.", "Another one, please.", "And another one?", "One more.", "Tell me one more.", "Give me a different one."]),
+            f"{capital(second)}.",
+        )
         if rng.random() < 0.4:
             messages += asked(rng.choice(["One more.", "And another?", "A third one?"]), f"{capital(third)}.")
         return messages
@@ -541,7 +645,10 @@ def able(rng):
     r = rng.random()
     if r < 0.5:
         thing, deed = rng.choice(LIFELESS), rng.choice(LIVING_DEEDS)
-        return asked(rng.choice([f"Can {an(thing)} {deed}?", f"Is it possible for {an(thing)} to {deed}?"]), rng.choice([f"No, {an(thing)} cannot {deed}.", f"No, {an(thing)} is a thing and cannot {deed}."]))
+        return asked(
+            rng.choice([f"Can {an(thing)} {deed}?", f"Is it possible for {an(thing)} to {deed}?"]),
+            rng.choice([f"No, {an(thing)} cannot {deed}.", f"No, {an(thing)} is a thing and cannot {deed}."]),
+        )
     one, deeds = rng.choice(ABLE)
     deed = rng.choice(deeds.split(", "))
     if r < 0.8:
@@ -552,13 +659,19 @@ def able(rng):
 def called(rng):
     meaning, word = rng.choice(CALLED)
     if rng.random() < 0.3:
-        return asked(rng.choice([f"What is {word}?", f"What does {word.split(' ', 1)[-1]} mean?"]), f"{capital(word)} is {meaning}." if not word.endswith("s") else f"{capital(word)} are {meaning}.")
-    return asked(rng.choice([f"What do we call {meaning}?", f"What is {meaning} called?", f"What is the word for {meaning}?", f"How do you call {meaning}?"]), rng.choice([f"We call it {word}." if "person" not in meaning else f"We call that person {word}.", f"{capital(word)}."]))
+        return asked(
+            rng.choice([f"What is {word}?", f"What does {word.split(' ', 1)[-1]} mean?"]),
+            f"{capital(word)} is {meaning}." if not word.endswith("s") else f"{capital(word)} are {meaning}.",
+        )
+    return asked(
+        rng.choice([f"What do we call {meaning}?", f"What is {meaning} called?", f"What is the word for {meaning}?", f"How do you call {meaning}?"]),
+        rng.choice([f"We call it {word}." if "person" not in meaning else f"We call that person {word}.", f"{capital(word)}."]),
+    )
 
 
 def greeting(rng):
     name = lexicon.name(rng, rng.random() < 0.5)
-    whom = rng.choice([name, name, f"my {rng.choice(lexicon.NEIGHBOURS)} {name}"])
+    whom = rng.choice([name, name, f"my {rng.choice(['friend', 'neighbour', 'teacher', 'cousin', 'colleague'])} {name}"])
     verb, said = rng.choice(
         [
             ("Say hello to", f"Hello, {name}!"),
@@ -573,7 +686,10 @@ def greeting(rng):
             ("Say get well to", f"Get well soon, {name}!"),
         ]
     )
-    return asked(rng.choice([f"{verb} {whom}.", f"Please {verb[0].lower() + verb[1:]} {whom}.", f"{verb} {whom}!", f"Can you {verb[0].lower() + verb[1:]} {whom}?"]), said)
+    return asked(
+        rng.choice([f"{verb} {whom}.", f"Please {verb[0].lower() + verb[1:]} {whom}.", f"{verb} {whom}!", f"Can you {verb[0].lower() + verb[1:]} {whom}?"]),
+        said,
+    )
 
 
 def form(rng):
@@ -585,14 +701,38 @@ def form(rng):
     now, before = f"{who} {lexicon.third(base)} {rest}.", f"{who} {past} {rest}."
     kind = rng.randrange(6)
     if kind < 2:
-        return asked(rng.choice(["Put this sentence into the past: {}", "Say this in the past tense: {}", "Change this to the past: {}", "Write this in the past: {}", "{}\n\nSay it in the past.", "Yesterday, not today: {}"]).format(now), before)
+        return asked(
+            rng.choice(
+                [
+                    "Put this sentence into the past: {}",
+                    "Say this in the past tense: {}",
+                    "Change this to the past: {}",
+                    "Write this in the past: {}",
+                    "{}\n\nSay it in the past.",
+                    "Yesterday, not today: {}",
+                ]
+            ).format(now),
+            before,
+        )
     if kind == 2:
-        return asked(rng.choice(["Put this sentence into the present: {}", "Say this in the present tense: {}", "{}\n\nSay it as if it happened now."]).format(before), now)
+        return asked(
+            rng.choice(["Put this sentence into the present: {}", "Say this in the present tense: {}", "{}\n\nSay it as if it happened now."]).format(before),
+            now,
+        )
     if kind == 3:
-        return asked(rng.choice(["Put this into the future: {}", "Say this about tomorrow: {}", "{}\n\nSay it in the future tense."]).format(now), f"{who} will {base} {rest}.")
+        return asked(
+            rng.choice(["Put this into the future: {}", "Say this about tomorrow: {}", "{}\n\nSay it in the future tense."]).format(now),
+            f"{who} will {base} {rest}.",
+        )
     if kind == 4:
-        return asked(rng.choice(["Make this sentence negative: {}", "Say the contrary of this with the word not: {}", "{}\n\nSay that it is not so."]).format(now), f"{who} does not {base} {rest}.")
-    return asked(rng.choice(["Make a question out of this: {}", "Turn this sentence into a question: {}", "{}\n\nAsk it as a question."]).format(now), f"Does {who} {base} {rest}?")
+        return asked(
+            rng.choice(["Make this sentence negative: {}", "Say the contrary of this with the word not: {}", "{}\n\nSay that it is not so."]).format(now),
+            f"{who} does not {base} {rest}.",
+        )
+    return asked(
+        rng.choice(["Make a question out of this: {}", "Turn this sentence into a question: {}", "{}\n\nAsk it as a question."]).format(now),
+        f"Does {who} {base} {rest}?",
+    )
 
 
 def sorted_(rng):
@@ -601,15 +741,41 @@ def sorted_(rng):
         down = rng.random() < 0.3
         said = ", ".join(map(str, sorted(numbers, reverse=down)))
         order = "from the largest to the smallest" if down else "from the smallest to the largest"
-        return asked(rng.choice([f"Sort these numbers {order}: {', '.join(map(str, numbers))}", f"Put these numbers in order {order}: {', '.join(map(str, numbers))}"]), said + ".")
+        return asked(
+            rng.choice([f"Sort these numbers {order}: {', '.join(map(str, numbers))}", f"Put these numbers in order {order}: {', '.join(map(str, numbers))}"]),
+            said + ".",
+        )
     words = rng.sample(lexicon.ANIMALS + lexicon.THINGS + lexicon.FOODS, rng.choice([3, 3, 4]))
-    return asked(rng.choice(["Put these words in the order of the alphabet: {}", "Sort these words by the alphabet: {}", "Alphabetical order, please: {}"]).format(", ".join(words)), ", ".join(sorted(words)) + ".")
+    return asked(
+        rng.choice(["Put these words in the order of the alphabet: {}", "Sort these words by the alphabet: {}", "Alphabetical order, please: {}"]).format(
+            ", ".join(words)
+        ),
+        ", ".join(sorted(words)) + ".",
+    )
 
 
 def beginning(rng):
-    kind, table = rng.choice([("an animal", lexicon.ANIMALS), ("a food", lexicon.FOODS), ("a job", lexicon.JOBS), ("a thing", lexicon.THINGS), ("a colour", lexicon.COLOURS), ("a name", lexicon.GIRLS + lexicon.BOYS)])
+    kind, table = rng.choice(
+        [
+            ("an animal", lexicon.ANIMALS),
+            ("a food", lexicon.FOODS),
+            ("a job", lexicon.JOBS),
+            ("a thing", lexicon.THINGS),
+            ("a colour", lexicon.COLOURS),
+            ("a name", lexicon.GIRLS + lexicon.BOYS),
+        ]
+    )
     word = rng.choice(table)
-    return asked(rng.choice([f"Name {kind} that begins with {word[0].upper()}.", f"Tell me {kind} with the first letter {word[0].upper()}.", f"Give me {kind} that starts with the letter {word[0].upper()}."]), f"{capital(word)}.")
+    return asked(
+        rng.choice(
+            [
+                f"Name {kind} that begins with {word[0].upper()}.",
+                f"Tell me {kind} with the first letter {word[0].upper()}.",
+                f"Give me {kind} that starts with the letter {word[0].upper()}.",
+            ]
+        ),
+        f"{capital(word)}.",
+    )
 
 
 KINDS = [

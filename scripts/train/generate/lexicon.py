@@ -34,7 +34,9 @@ ANIMALS = (
     "otter|owl|ox|oyster|panda|panther|parrot|peacock|pelican|penguin|pig|pigeon|pony|porcupine|puffin|puppy|rabbit|raccoon|ram|rat|raven|reindeer|rhino|robin|rooster|salamander|salmon|seagull|seahorse|seal|shark|"
     "sheep|skunk|sloth|slug|snail|snake|sparrow|spider|squid|squirrel|starfish|stork|swallow|swan|tadpole|tiger|toad|tortoise|trout|turkey|turtle|vulture|walrus|wasp|weasel|whale|wolf|woodpecker|worm|wren|yak|zebra"
 ).split("|")
-BEINGS = "dragon|dwarf|elf|fairy|ghost|giant|gnome|goblin|mermaid|monster|ogre|phoenix|robot|scarecrow|snowman|sprite|troll|unicorn|vampire|witch|wizard|werewolf|puppet|toy soldier|teddy bear|alien".split("|")
+BEINGS = "dragon|dwarf|elf|fairy|ghost|giant|gnome|goblin|mermaid|monster|ogre|phoenix|robot|scarecrow|snowman|sprite|troll|unicorn|vampire|witch|wizard|werewolf|puppet|toy soldier|teddy bear|alien".split(
+    "|"
+)
 PEOPLE = (
     "actor|acrobat|architect|artist|astronaut|baker|ballerina|barber|beekeeper|blacksmith|boy|builder|bus driver|butcher|captain|carpenter|chemist|chimney sweep|cleaner|clockmaker|clown|coach|cobbler|cook|dancer|"
     "dentist|detective|diver|doctor|emperor|engineer|explorer|farmer|ferryman|firefighter|fisherman|florist|gardener|girl|glassblower|goldsmith|grandfather|grandmother|guard|hairdresser|hermit|hunter|inventor|jeweller|"
@@ -71,9 +73,21 @@ BUILT = (
 ).split("|")
 SNACKS = [food for food in FOODS if food.endswith("s") and food not in ("oats", "leeks")]
 # Those in which one can live or be let in, and those that are wide and open.
-OPEN_AIR = "beach|canal|cliff|desert|dock|field|forest|garden|glacier|harbour|hill|island|jungle|lake|meadow|mountain|oasis|orchard|park|pond|quarry|river|swamp|valley|vineyard|volcano|waterfall".split("|")
-VENUES = [one for one in BUILT if one not in OPEN_AIR + "airport|camp|cemetery|bridge|corridor|courtyard|fair|fountain|mine|pier|playground|port|railway|roof|ruin|stadium|station|tunnel|village|wall|well|swimming pool|pyramid|cave".split("|")]
-NATURE = "moon|sun|star|cloud|storm|wind|rainbow|snowflake|raindrop|river|mountain|tree|oak|pine|willow|flower|rose|sunflower|mushroom|seed|leaf|stone|pebble|wave|shadow|echo|fog|icicle|comet|spring|autumn leaf|cactus|candle flame|dandelion|apple tree|puddle".split("|")
+OPEN_AIR = "beach|canal|cliff|desert|dock|field|forest|garden|glacier|harbour|hill|island|jungle|lake|meadow|mountain|oasis|orchard|park|pond|quarry|river|swamp|valley|vineyard|volcano|waterfall".split(
+    "|"
+)
+VENUES = [
+    one
+    for one in BUILT
+    if one
+    not in OPEN_AIR
+    + "airport|camp|cemetery|bridge|corridor|courtyard|fair|fountain|mine|pier|playground|port|railway|roof|ruin|stadium|station|tunnel|village|wall|well|swimming pool|pyramid|cave".split(
+        "|"
+    )
+]
+NATURE = "moon|sun|star|cloud|storm|wind|rainbow|snowflake|raindrop|river|mountain|tree|oak|pine|willow|flower|rose|sunflower|mushroom|seed|leaf|stone|pebble|wave|shadow|echo|fog|icicle|comet|spring|autumn leaf|cactus|candle flame|dandelion|apple tree|puddle".split(
+    "|"
+)
 SPOTS = (
     "in the attic|in the barn|in the cellar|in the garden|in the kitchen|in the library|in the hall|in the yard|in the workshop|in the stable|in the forest|in the meadow|in the snow|in the harbour|in the market square|in a tunnel|"
     "in the waiting hall|in the dining room|in the greenhouse|in the drawer|in an old trunk|in a hollow tree|in the back of the cart|in the museum|in the bakery|in the laundry|in the tall grass|in the ditch|in the school yard|"
@@ -83,11 +97,15 @@ SPOTS = (
     "next to the chimney|next to the piano|beside the road|beside the canal|between two rocks|above the door|outside the town|inside the tent|by the fire|by the pond|along the wall|across the street|opposite the post office"
 ).split("|")
 TIMES = (
-    "on Monday|on Tuesday|on Wednesday|on Thursday|on Friday|on Saturday|on Sunday|at dawn|at noon|at midnight|at sunset|at six in the evening|at seven in the morning|at half past nine|at three in the afternoon|at a quarter to five|"
-    "before breakfast|before lunch|after dinner|after school|after the rain|after the concert|during the storm|during the break|in the morning|in the afternoon|in the evening|in January|in February|in March|in May|in July|in August|"
-    "in September|in October|in November|in spring|in summer|in autumn|in winter|last week|last night|last summer|two days ago|a week ago|three years ago|yesterday|the day before yesterday|on the first of June|on the last day of school|"
-    "on market day|on her birthday|on the way home|in the middle of the night"
-).replace("on her birthday|", "").split("|")
+    (
+        "on Monday|on Tuesday|on Wednesday|on Thursday|on Friday|on Saturday|on Sunday|at dawn|at noon|at midnight|at sunset|at six in the evening|at seven in the morning|at half past nine|at three in the afternoon|at a quarter to five|"
+        "before breakfast|before lunch|after dinner|after school|after the rain|after the concert|during the storm|during the break|in the morning|in the afternoon|in the evening|in January|in February|in March|in May|in July|in August|"
+        "in September|in October|in November|in spring|in summer|in autumn|in winter|last week|last night|last summer|two days ago|a week ago|three years ago|yesterday|the day before yesterday|on the first of June|on the last day of school|"
+        "on market day|on her birthday|on the way home|in the middle of the night"
+    )
+    .replace("on her birthday|", "")
+    .split("|")
+)
 OFTEN = (
     "every morning|every evening|every night|every Monday|every Friday|every Sunday|every summer|every winter|on Mondays|on Tuesdays|on Wednesdays|on Thursdays|on Fridays|on Saturdays|on Sundays|at noon|at dawn|at five in the morning|"
     "at seven in the evening|once a week|twice a day|once a month|in the holidays|after work|before sunrise|in spring|in autumn|when it rains"
@@ -175,13 +193,19 @@ wake | woke | person animal
 admire | admired | person thing
 miss | missed | person animal
 """)
-MOODS = "angry|ashamed|bored|calm|cheerful|cold|confused|curious|disappointed|excited|exhausted|grateful|happy|hungry|impatient|jealous|lonely|nervous|proud|relieved|sad|scared|shy|sleepy|sorry|surprised|thirsty|tired|worried".split("|")
-TRAITS = "brave|clever|shy|lazy|greedy|curious|clumsy|grumpy|kind|lonely|tiny|proud|forgetful|gentle|hungry|stubborn|cheerful|nervous|sleepy|vain|honest|patient|noisy|quiet|young|old|busy|poor|polite|little|careful|silly".split("|")
+MOODS = "angry|ashamed|bored|calm|cheerful|cold|confused|curious|disappointed|excited|exhausted|grateful|happy|hungry|impatient|jealous|lonely|nervous|proud|relieved|sad|scared|shy|sleepy|sorry|surprised|thirsty|tired|worried".split(
+    "|"
+)
+TRAITS = "brave|clever|shy|lazy|greedy|curious|clumsy|grumpy|kind|lonely|tiny|proud|forgetful|gentle|hungry|stubborn|cheerful|nervous|sleepy|vain|honest|patient|noisy|quiet|young|old|busy|poor|polite|little|careful|silly".split(
+    "|"
+)
 COLOURS = "red blue green yellow white black grey brown purple pink orange turquoise".split()
 NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty forty".split()
 NEIGHBOURS = "grandmother grandfather mother father sister brother aunt uncle cousin neighbour teacher friend".split()
 
-_ON = "b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kn kr l m n p pl pr qu r s sc sh sk sl sm sn sp st str sv sw t th tr tw v w wh y z zw".split() + [""] * 3
+_ON = (
+    "b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kn kr l m n p pl pr qu r s sc sh sk sl sm sn sp st str sv sw t th tr tw v w wh y z zw".split() + [""] * 3
+)
 _MID = "b bb ck d dd f ff g gg k l ld lk ll lm ln lv m mb mm mp n nd ng nk nn p pp r rd rk rl rm rn rr rs rt rv s sk sp ss st t th tt v vr x z zz".split()
 _END = "b ck d f g k l ld lf m mp n nd ng nn p r rd rk rn rt s sh sk ss st t th x z".split() + [""] * 12
 _VOWEL = "a a a e e e i i i o o o u u ai au ea ee ei ia ie io oa oo ou ue y".split()
@@ -222,7 +246,18 @@ def thing(rng):
 
 
 def plural(noun):
-    odd = {"mouse": "mice", "goose": "geese", "sheep": "sheep", "deer": "deer", "fish": "fish", "wolf": "wolves", "ox": "oxen", "knife": "knives", "leaf": "leaves", "calf": "calves"}
+    odd = {
+        "mouse": "mice",
+        "goose": "geese",
+        "sheep": "sheep",
+        "deer": "deer",
+        "fish": "fish",
+        "wolf": "wolves",
+        "ox": "oxen",
+        "knife": "knives",
+        "leaf": "leaves",
+        "calf": "calves",
+    }
     for one, many in odd.items():
         if noun == one or noun.endswith(" " + one):
             return noun[: len(noun) - len(one)] + many

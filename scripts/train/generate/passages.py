@@ -5,7 +5,7 @@ import re
 
 from . import lexicon
 from .grammar import an, capital, fill, rows
-from .words import ADJ, ANIMALS, BOYS, GIRLS, MORE_KINDS, invented_name
+from .words import ADJ, BOYS, GIRLS, invented_name
 
 # what somebody wanted | what stood in the way | what was done | how it ended
 # {A} is a name, {he} {him} {his} {He} its pronouns, {T} a thing, {B} another name, {R} a relative, {P} a place.

@@ -202,7 +202,9 @@ def narrative(rng):
     return {"text": text, "questions": questions}
 
 
-EVENTS = "concert|race|flea market|play|football game|fair|spelling contest|summer party|wedding|exhibition|parade|reading|chess tournament|school feast|dance|lecture|picnic|market".split("|")
+EVENTS = "concert|race|flea market|play|football game|fair|spelling contest|summer party|wedding|exhibition|parade|reading|chess tournament|school feast|dance|lecture|picnic|market".split(
+    "|"
+)
 INSTRUMENTS = "violin guitar harp cello banjo lute zither mandolin".split()
 
 
@@ -292,5 +294,7 @@ def scene(rng):
             summaries = [re.sub(rf"^{re.escape(s['A'])} ", f"{s['A']} {s['kindA']} ", one) for one in summaries]
     questions = [(rng.choice(["What is the text about?", "What is this about?", "What happened?", "What is this text about?"]), rng.choice(summaries))]
     if "Yours" not in text and told.startswith(("{A} ", "The {T} of {A}")) and "{A} and" not in told:
-        questions.append((rng.choice(["Who is the text about?", "Who is this about?", "Who is the story about?"]), rng.choice([f"It is about {s['A']}.", f"{s['A']}."])))
+        questions.append(
+            (rng.choice(["Who is the text about?", "Who is this about?", "Who is the story about?"]), rng.choice([f"It is about {s['A']}.", f"{s['A']}."]))
+        )
     return {"text": text, "summaries": summaries, "questions": questions}

@@ -40,7 +40,7 @@ def passage(rng, about):
 def reading(rng):
     """Questions about a text."""
     one = passage(rng, "facts")
-    first, *more = rng.sample(one["questions"], min(len(one["questions"]), rng.choice([1, 1, 1, 2, 3, 4])))
+    first, *more = rng.sample(one["questions"], min(len(one["questions"]), rng.choice([1, 1, 2, 3, 4, 5])))
     messages = asked(rng.choice(BEFORE).format(t=one["text"], q=first[0]), first[1])
     for question, answer in more:
         messages += asked(question, answer)
@@ -76,7 +76,10 @@ def summary(rng):
         if len(points) == 3:
             wish = rng.choice(['The key points of this text, three lines that begin with "- ":', "List the key points:", "Key points of this text:"])
             return asked(f"{wish}\n\n{text}", "\n".join(f"- {point}" for point in points))
-    return to_sum_up(rng, text, said)
+    messages = to_sum_up(rng, text, said)
+    if rng.random() < 0.2:
+        messages += asked(*rng.choice(one["questions"]))
+    return messages
 
 
 def to_sum_up(rng, text, said):
