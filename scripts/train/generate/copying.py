@@ -154,7 +154,9 @@ def pairs(rng):
     messages = []
     for n in rng.sample(range(len(names)), min(len(names), rng.choice([1, 1, 2, 3]))):
         forward = rng.random() < 0.6
-        messages += asked(ask.format(n=names[n]), capital(reply.format(n=names[n], v=values[n]))) if forward else asked(back.format(v=values[n]), f"{names[n]}.")
+        messages += (
+            asked(ask.format(n=names[n]), capital(reply.format(n=names[n], v=values[n]))) if forward else asked(back.format(v=values[n]), f"{names[n]}.")
+        )
     messages[0]["content"] = f"{text}\n\n{messages[0]['content']}"
     return messages
 

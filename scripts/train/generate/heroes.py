@@ -832,6 +832,8 @@ def tale(rng):
         s["x"] = rng.choice(["map", "box", "key", "letter", *lexicon.THINGS])
         s["ax"], s["two"], s["x2"] = an(s["x"]), rng.choice(GROUPS), rng.choice(lexicon.OPEN_AIR)
         topics, body, summary = rng.choice(GROUP_PLOTS)
+        if "{x2}" in summary:
+            s["aT"] = an(rng.choice(["raft", "balloon", "cart", "sled", "boat", "wagon", "canoe", "sailing boat"]))
         begin, s["A"], s["him"], s["his"] = [], f"{s['B']} and {s['C']}", "them", "their"
     else:
         s = slots(rng, named=False)
@@ -860,7 +862,9 @@ def tale(rng):
     end = [rng.choice(ends)] if rng.random() < 0.45 else []
     text = made(rng, [*begin, *body, *end], s)
     said = made(rng, [summary], s)
-    short = made(rng, [FIRST[0] if begin else "", said, rng.choice(["The end.", ""])], s)
+    # Where the hero is not named first, the summary has to say who it is.
+    is_known = begin or "{two}" in " ".join(topics)
+    short = made(rng, [FIRST[0] if begin else "", summary if is_known else summary.replace("{B}", "{B}, {b},", 1), rng.choice(["The end.", ""])], s)
     return {"text": text, "short": short, "summary": said, "topics": [fill(rng, fill(rng, one, s), s) for one in topics]}
 
 

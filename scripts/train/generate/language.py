@@ -402,6 +402,45 @@ the meal at noon | lunch
 a story about animals with a lesson | a fable
 the first meal of the day | breakfast
 """)
+# who | does | what comes of it
+MAKERS = rows("""
+a bee | makes | honey
+a spider | spins | a web
+a hen | lays | eggs
+a cow | gives | milk
+a sheep | gives | wool
+a bird | builds | a nest
+a silkworm | spins | silk
+a mole | digs | tunnels
+a beaver | builds | dams
+an ant | builds | a hill
+a baker | bakes | bread
+a tailor | sews | clothes
+a potter | makes | pots
+a poet | writes | poems
+a carpenter | makes | furniture
+a miller | grinds | flour
+a cobbler | mends | shoes
+a painter | paints | pictures
+a gardener | grows | plants
+a blacksmith | makes | horseshoes
+a cook | cooks | meals
+a composer | writes | music
+an architect | plans | houses
+a wasp | builds | a nest of paper
+an apple tree | bears | apples
+a vine | bears | grapes
+an oak | bears | acorns
+a volcano | spits | lava
+a fire | gives | heat and light
+a lamp | gives | light
+a fridge | keeps | food cold
+a weaver | weaves | cloth
+a jeweller | makes | rings
+a glassblower | makes | glasses
+a fisherman | catches | fish
+a farmer | grows | wheat
+""")
 BRIEF = ["", "", "", "", " Answer in one sentence.", " In one sentence, please.", " Be brief.", " Keep it short."]
 
 
@@ -669,6 +708,20 @@ def called(rng):
     )
 
 
+def maker(rng):
+    who, does, what = rng.choice(MAKERS)
+    base, many = "catch" if does == "catches" else does.removesuffix("s"), lexicon.plural(who.split(" ", 1)[1])
+    r = rng.random()
+    if r < 0.3:
+        return asked(rng.choice([f"Who {does} {what}?", f"What {does} {what}?", f"By whom or what do we get {what}?"]), f"{capital(who)} {does} {what}.")
+    if r < 0.65:
+        return asked(
+            rng.choice([f"What does {who} {base}?", f"Tell me what {who} {does}.", f"{capital(who)} {does} ...?"]),
+            rng.choice([f"{capital(who)} {does} {what}.", f"{capital(what)}."]),
+        )
+    return asked(rng.choice([f"What do {many} {base}?", f"Tell me what {many} {base}."]), f"{capital(many)} {base} {what}.")
+
+
 def greeting(rng):
     name = lexicon.name(rng, rng.random() < 0.5)
     whom = rng.choice([name, name, f"my {rng.choice(['friend', 'neighbour', 'teacher', 'cousin', 'colleague'])} {name}"])
@@ -787,6 +840,7 @@ KINDS = [
     (kind_of, 9),
     (able, 8),
     (called, 8),
+    (maker, 5),
     (greeting, 5),
     (form, 8),
     (sorted_, 3),
