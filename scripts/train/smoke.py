@@ -49,7 +49,8 @@ def check_generator():
         not said & generate.judged() and len(generate.judged()) == 100, "no prompt of models/prompts.json is learned"
     )
     expect(
-        generate.is_judged("i want a story about a goat in a library!") and not generate.is_judged("A story about a goat"),
+        generate.is_judged("i want a story about a goat in a library!")
+        and not generate.is_judged("A story about a goat"),
         "a prompt in other words is known, its subject alone is not",
     )
 

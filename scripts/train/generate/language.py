@@ -632,13 +632,13 @@ def of_room(rng):
     chosen = rng.sample(things, count)
     where = room if room.startswith("the ") else f"in {room}"
     where = where if where.startswith("in ") else f"in {where}"
-    thing = "thing" if count == 1 else "things"
+    thing, belong = ("thing", "belongs") if count == 1 else ("things", "belong")
     question = rng.choice(
         [
             f"Name {number} {thing} that you see {where}.",
             f"List {number} {thing} {where}.",
             f"What can you find {where}? Name {number} {thing}.",
-            f"Tell me {number} {thing} that belong {where}.",
+            f"Tell me {number} {thing} that {belong} {where}.",
             f"Give me {number} {thing} that there are {where}.",
         ]
     )

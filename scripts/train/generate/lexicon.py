@@ -257,6 +257,7 @@ def plural(noun):
         "knife": "knives",
         "leaf": "leaves",
         "calf": "calves",
+        "scarf": "scarves",
     }
     for one, many in odd.items():
         if noun == one or noun.endswith(" " + one):
