@@ -535,7 +535,7 @@ SENTENCES = {
     "a teacher": "A teacher [explains things|helps children to learn|writes on the board].",
     "a baby": "The baby [sleeps in its cradle|laughs at the cat|cries when it is hungry].",
     "fire": "Fire [is hot and bright|keeps us warm|can burn down a house].",
-    "ice": "Ice is [cold and smooth|water that has frozen].",
+    "ice": "Ice is [cold and smooth|water that has frozen|thin at the edge of the lake].",
     "a storm": "The storm [bends the trees|shakes the windows|came over the sea at night].",
     "fog": "The fog [hides the houses|lies over the river|is thick this morning].",
     "an island": "The island [is far from the shore|has a white beach|can be reached by boat].",

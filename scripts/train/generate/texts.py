@@ -60,7 +60,7 @@ PACKAGE = [
 ]
 # What answers a question and is no sentence, or says nothing new.
 NO_POINT = re.compile(
-    r"It is about|On|In|At|To|By|Under|Behind|Near|Next|Beside|Between|Above|Outside|Inside|Along|Across|Opposite|Because|Before|After|During"
+    r"It is about|On|In|At|To|By|Under|Behind|Near|Next|Beside|Between|Above|Outside|Inside|Along|Across|Opposite|With|Because|Before|After|During"
 )
 PACKAGE_LONGER = ["TL;DR of this text, three sentences:", "TL;DR of this text, five sentences:"]
 
@@ -76,7 +76,7 @@ def summary(rng):
         text, said = f"{text}{joint}{other['text']}", f"{said} {rng.choice(other['summaries'])}"
     if r > 0.9:
         # The points of a text are its sentences without what is not needed.
-        points = [answer for _, answer in one["questions"] if len(answer.split()) > 3 and not NO_POINT.match(answer)][:3]
+        points = [answer for _, answer in one["questions"] if len(answer.split()) > 3 and not NO_POINT.match(answer) and answer not in one["summaries"]][:3]
         if len(points) == 3:
             wish = rng.choice(['The key points of this text, three lines that begin with "- ":', "List the key points:", "Key points of this text:"])
             return asked(f"{wish}\n\n{text}", "\n".join(f"- {point}" for point in points))
