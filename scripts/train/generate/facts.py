@@ -520,7 +520,6 @@ SENTENCES = {
     "my grandmother": "My grandmother [tells the best stories|bakes bread on Sundays|has a big garden].",
     "a horse": "The [brown|black] horse [runs over the field|eats hay in the barn|carries the girl home].",
     "the city": "The city is [loud and full of people|bright at night|big and busy].",
-    "the sun": "The sun [rises behind the hills|warms the old wall|goes down over the sea].",
     "the stars": "The stars [shine over the dark fields|can be seen on clear nights|look like little lamps].",
     "a cloud": "A [white|dark|small] cloud [hides the moon|brings rain|moves slowly over the town].",
     "a mountain": "The mountain is [high and covered with snow|hard to climb|grey and silent].",
