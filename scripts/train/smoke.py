@@ -48,6 +48,11 @@ def check_generator():
     expect(
         not said & generate.judged() and len(generate.judged()) == 100, "no prompt of models/prompts.json is learned"
     )
+    expect(
+        generate.is_judged("i want a story about a goat in a library!")
+        and not generate.is_judged("A story about a goat"),
+        "a prompt in other words is known, its subject alone is not",
+    )
 
 
 def check_levels():

@@ -5,7 +5,7 @@ import re
 
 from . import extract, texts
 from .grammar import asked, capital
-from .tales import corpus, with_other_names
+from .tales import corpus, with_other_names, with_other_nouns
 
 NAME = r"\b([A-Z][a-z]{2,})"
 # what stands in a sentence, a question about it and the answer; {0}, {1} are the groups
@@ -91,12 +91,12 @@ MAX_TRIES = 8
 
 
 def part(rng, most):
-    """Some sentences of a story that follow one another, with other names."""
-    text = with_other_names(rng, rng.choice(corpus()), 0.5)
-    sentences = extract.sentences(text)
+    """Some sentences of a story that follow one another, with other names and nouns."""
+    sentences = extract.sentences(rng.choice(corpus()))
     count = min(len(sentences), rng.randrange(3, most + 1))
     first = rng.randrange(len(sentences) - count + 1) if rng.random() < 0.6 else 0
-    return sentences[first : first + count]
+    text = with_other_nouns(rng, with_other_names(rng, " ".join(sentences[first : first + count]), 0.5))
+    return extract.sentences(text)
 
 
 def question(rng):
@@ -114,7 +114,7 @@ def question(rng):
         if not found:
             continue
         chosen = rng.sample(found, min(len(found), rng.choice([1, 1, 2, 3])))
-        if rng.random() < 0.06:
+        if rng.random() < 0.03:
             name = re.search(NAME, " ".join(sentences)).group(1)
             if name not in NO_NAMES:
                 chosen[-1] = (rng.choice(UNSAID).format(name), rng.choice(["The text does not say that.", "The text does not say it."]))
@@ -140,7 +140,13 @@ def summary(rng):
             continue  # The pronoun is somebody else.
         begin, end = (extract.fix(one.removeprefix("Once upon a time, "), hero, text) for one in (deeds[0], plain[-1]))
         # One that begins with another pronoun cannot be understood alone.
-        if re.match(r"(It|They|This|That|But|And|So|His|Her|Then)\b", begin) or re.match(r"(It|This|That|But|And|So)\b", end) or begin == end:
+        # Nor can what says only who somebody is, or how.
+        if (
+            re.search(r"\b(it|them|that|this)\b|There was|[Ll]iked to|[Ll]oved to|was an? |was (very|so)\b|were (very|so)\b|[Ff]elt", begin + end)
+            or re.match(r"(It|They|This|That|But|And|So|His|Her|Then)\b", begin)
+            or re.match(r"(It|This|That|But|And|So)\b", end)
+            or begin == end
+        ):
             continue
         return texts.to_sum_up(rng, text, f"{begin} {end}")
     return texts.summary(rng)

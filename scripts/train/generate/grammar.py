@@ -11,13 +11,14 @@ def fill(rng, template, slots=()):
         start = template.rindex("[", 0, end)
         template = template[:start] + rng.choice(template[start + 1 : end].split("|")) + template[end + 1 :]
     text = SLOT.sub(lambda match: str(slots[match.group(1)]), template)
-    text = re.sub(r"\b([Aa]) (?=[aeio]|u(?!ni))", r"\1n ", text)
+    text = re.sub(r"\b([Aa]) (?=[aeio]|u(?!ni)|hon|hour)", r"\1n ", text)
     return re.sub(r"  +", " ", text).replace(" .", ".").replace(" ,", ",").strip()
 
 
 def an(words):
     """The words with `a` or `an` before them."""
-    return f"{'an' if words[0] in 'aeiouAEIOU' and not words.startswith('uni') else 'a'} {words}"
+    vowel = words[0] in "aeiouAEIOU" and not words.startswith("uni") or words.startswith(("honest", "hour"))
+    return f"{'an' if vowel else 'a'} {words}"
 
 
 def capital(text):

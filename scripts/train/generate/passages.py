@@ -1,13 +1,16 @@
 """Short texts whose summary and whose facts are known: what somebody wanted and how it went, notices, portraits,
 letters. A passage is {"text", "summaries", "questions": [(question, answer)]}."""
 
+import re
+
+from . import lexicon
 from .grammar import an, capital, fill, rows
-from .words import ADJ, ANIMALS, BOYS, GIRLS, LOOKS, MORE_BOYS, MORE_KINDS, MORE_NAMES, THINGS, invented_name
+from .words import ADJ, BOYS, GIRLS, invented_name
 
 # what somebody wanted | what stood in the way | what was done | how it ended
 # {A} is a name, {he} {him} {his} {He} its pronouns, {T} a thing, {B} another name, {R} a relative, {P} a place.
 WANTED = rows("""
-bake {T} cookies for {R} | there was no [flour|butter|sugar] left | {he} asked {B} next door for some | {R} ate all of them
+bake cookies for {R} | there was no [flour|butter|sugar] left | {he} asked {B} next door for some | {R} ate all of them
 visit {R} in {P} | the bus did not come | {he} walked the whole way | {he} arrived late but happy
 sell {his} old {T} | nobody wanted to buy it | {he} gave it to {B} as a present | {B} was very happy about it
 repair the {T} | a small screw was missing | {he} made a new one out of wood | now the {T} works again
@@ -48,6 +51,7 @@ make a film about {P} | the camera fell into the water | {he} drew all the pictu
 return the {T} to its owner | there was no name on it | {he} put up a notice at the [bakery|station|school] | the owner came the next day
 go home by train | the last train had left | {he} slept at {B}'s house | {he} took the first train in the morning
 """)
+BEGINS_WITH_TIME = re.compile(r"(now|today|in|from|the next|two weeks|it lay)\b")
 DETAILS = rows("""
 It was [a cold|a warm|a windy|a quiet|a grey|a sunny] [morning|day|afternoon|evening].
 {He} had [a red coat|a green hat|a big bag|old boots] on.
@@ -74,15 +78,14 @@ RELATIVES = "grandmother grandfather mother father sister brother aunt uncle cou
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
 TIMES = "six seven eight nine ten eleven noon one two three four five".split()
+# Those whose plural has an s, and no more.
+PLAIN_THINGS = [one for one in lexicon.THINGS if lexicon.plural(one) == one + "s"]
 NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
 
 
 def person(rng):
     girl = rng.random() < 0.5
-    if rng.random() < 0.35:
-        name = invented_name(rng)
-    else:
-        name = rng.choice((GIRLS + MORE_NAMES) if girl else (BOYS + MORE_BOYS))
+    name = lexicon.name(rng, girl)
     if rng.random() < 0.12:
         name = f"{rng.choice(['Mrs.', 'Aunt', 'Grandma', 'Miss'] if girl else ['Mr.', 'Uncle', 'Grandpa', 'Old'])} {name}"
     return name, girl
@@ -96,10 +99,6 @@ def people(rng, count):
     return list(found.items())
 
 
-def thing(rng):
-    return f"{rng.choice(LOOKS)} {rng.choice(THINGS)}" if rng.random() < 0.35 else rng.choice(THINGS)
-
-
 def slots(rng):
     (a, girl), (b, _), (c, c_girl) = people(rng, 3)
     return {
@@ -111,10 +110,10 @@ def slots(rng):
         "him": "her" if girl else "him",
         "his": "her" if girl else "his",
         "He": "She" if girl else "He",
-        "T": rng.choice(THINGS),
+        "T": rng.choice(PLAIN_THINGS),
         "R": f"{'her' if girl else 'his'} {rng.choice(RELATIVES)}",
-        "P": rng.choice(PLACES),
-        "N": rng.choice(ANIMALS + MORE_KINDS[19:40]),
+        "P": rng.choice(PLACES) if rng.random() < 0.4 else lexicon.town(rng),
+        "N": rng.choice(lexicon.ANIMALS),
         "I": rng.choice(INSTRUMENTS),
     }
 
@@ -145,7 +144,7 @@ def wanted(rng):
         detail(),
         fill(rng, f"[So {deed}.|Then {deed}.|In the end {deed}.|{capital(deed)}.]"),
         detail() if rng.random() < 0.4 else "",
-        fill(rng, f"[In the end {end}.|{capital(end)}.|And {end}.|Later {end}.]"),
+        capital(f"{end}.") if BEGINS_WITH_TIME.match(end) else fill(rng, f"[In the end {end}.|{capital(end)}.|And {end}.]"),
     ]
     text = " ".join(capital(sentence) for sentence in sentences if sentence)
     summaries = [
@@ -198,7 +197,7 @@ ENDS = [
 def tale(rng):
     """A story of one who wanted something: {"text", "summaries", "topics" for a request}."""
     s = slots(rng)
-    kind = rng.choice(KINDS + ANIMALS + MORE_KINDS)
+    kind = rng.choice(rng.choice([lexicon.ANIMALS, lexicon.PEOPLE, lexicon.BEINGS]))
     s["k"] = rng.choice([an(kind), an(kind), f"a little {kind}", f"an old {kind}", an(f"{rng.choice(ADJ)} {kind}")])
     goal, trouble, deed, end = (fill(rng, cell, s) for cell in rng.choice(WANTED))
     a, he = s["A"], s["he"]
@@ -282,7 +281,8 @@ def notice(rng):
                 rng.choice([f"Why is {what} closed?", "Why is it closed?", "What is the reason?"]),
                 capital(f"{what} is closed because {why}.") if rng.random() < 0.6 else f"Because {why}.",
             ),
-            (rng.choice(["What is closed?", "What is this about?"]), capital(f"{what}.")),
+            ("What is closed?", capital(f"{what}.")),
+            (rng.choice(["What is this about?", "What is the text about?"]), summaries[0]),
         ]
         if "opens again" in until:
             questions.append(("When does it open again?", f"It opens again on {other}."))

@@ -4,7 +4,8 @@ import json
 
 from . import passages
 from .grammar import an, asked, assistant, capital, user
-from .words import LOOKS, THINGS, any_name, invented_name
+from .lexicon import LOOKS, THINGS
+from .words import any_name, invented_name
 
 FOODS = "milk|bread|butter|eggs|apples|cheese|rice|tea|coffee|sugar|flour|salt|honey|carrots|onions|potatoes|tomatoes|bananas|juice|soap|candles|nails|paper|batteries|pears|noodles|oranges|jam|oil|yoghurt".split(
     "|"

@@ -17,13 +17,17 @@ PLAIN_REQUESTS = """Tell me a story.|Tell me a story|tell me a story|Tell me a s
 Make up a story.|Give me a story.|Once upon a time...|Another story, please.|Tell me another story.|Tell me another one.|One more story, please!|Story please|Write something.|Surprise me with a story.""".replace(
     "\n", "|"
 ).split("|")
-TLDR_BEFORE = """TL;DR: |TL;DR of this story: |TL;DR this: |tldr: |Summarize this story: |Summarize this: |Summarise this story: |Please summarize this story: |Summarize the following story in one sentence: |Sum up this story: |Give me a TL;DR of this story: |What is this story about? |Give a short summary: |Can you summarize this for me? |Write a summary of this story: |Make this short: |Summarize the story in one or two sentences: """.replace(
+# `text` is called a story where it is one.
+TLDR_BEFORE = """TL;DR:|TL;DR:|TL;DR:|TL;DR of this text:|TL;DR this:|tldr:|TLDR:|Summarize this:|Summarize this:|Summarize this:|Summarise this:|Summarize this text:|Please summarize this text:|Summarize the following text in one sentence:|Summarize this in one sentence:
+Sum this up:|Sum this up in one sentence:|Sum this up in one sentence:|Sum up this text:|Sum this up in one or two sentences:|Please sum this up:|Can you sum this up?|Give me a TL;DR of this text:|What is this about?|What is this about?|What is this about?|What is this text about?|What is the following about?
+What is it about?|Give a short summary:|A short summary, please:|Summary of this text, please:|Can you summarize this for me?|Write a summary of this text:|Write a one-sentence summary:|Make this short:|Shorten this:|In short:|In one sentence:|The main point in one sentence:|What is the main point?|What happens here?|Tell me briefly what this says:|Say this in one sentence:|Summarize the text in one or two sentences:""".replace(
     "\n", "|"
 ).split("|")
-TLDR_AFTER = """TL;DR|TL;DR?|TL;DR:|tl;dr|tldr|TLDR please|Summarize this story.|Summarize.|Please summarize this.|What is the story about?|Sum it up in one sentence.|Give me a short summary.|Give me the TL;DR.|Summary?|Summary, please.""".split(
-    "|"
-)
-TLDR_FOLLOW_UP = """TL;DR|TL;DR?|TL;DR please|tl;dr|tldr|tldr?|Summarize that story.|Summarize it.|Summarize the story, please.|Can you sum that up?|Give me the TL;DR.|Sum it up in one sentence.|What was that about?|What was the story about?|Give me a short summary.|Make it short.|Too long. Give me the short version.|Now summarize it.|Summary, please.""".split(
+TLDR_AFTER = """TL;DR|TL;DR|TL;DR|TL;DR?|TL;DR:|tl;dr|tldr|TLDR please|Summarize this text.|Summarize this.|Summarize.|Please summarize this.|What is this about?|What is this about?|What is the text about?|Sum this up in one sentence.|Sum it up in one sentence.|Sum this up.|Give me a short summary.
+Give me the TL;DR.|Summary?|Summary, please.|Summary:|In one sentence, please.|What is the main point?|In short?|Make it short.|Shorten this.|Can you sum this up?|Summarize it in one or two sentences.|What happened?|So what is it about?|Too long. What does it say?""".replace(
+    "\n", "|"
+).split("|")
+TLDR_FOLLOW_UP = """Now sum it up.|Sum it up.|Sum that up in one sentence.|Now in one sentence.|And in short?|TL;DR|TL;DR?|TL;DR please|tl;dr|tldr|tldr?|Summarize that story.|Summarize it.|Summarize the story, please.|Can you sum that up?|Give me the TL;DR.|Sum it up in one sentence.|What was that about?|What was the story about?|Give me a short summary.|Make it short.|Too long. Give me the short version.|Now summarize it.|Summary, please.""".split(
     "|"
 )
 
@@ -84,6 +88,5 @@ def story_request(rng: random.Random, topics: list[str], summary: str | None = N
 def tldr_request(rng: random.Random, text: str, name: str = "story") -> str:
     """A request to sum up a text; `name` is what the request calls it."""
     if rng.random() < 0.55:
-        head = rng.choice(TLDR_BEFORE).replace("story", name)
-        return head.rstrip() + rng.choice(("\n\n", "\n", " ")) + text
-    return text + rng.choice(("\n\n", "\n\n", "\n", " ")) + rng.choice(TLDR_AFTER).replace("story", name)
+        return rng.choice(TLDR_BEFORE).replace("text", name) + rng.choice(("\n\n", "\n", " ", " ")) + text
+    return text + rng.choice(("\n\n", "\n\n", "\n", " ")) + rng.choice(TLDR_AFTER).replace("text", name)

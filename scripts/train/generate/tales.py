@@ -6,8 +6,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from . import extract, passages, plots, requests, words
-from .grammar import asked, fill
+from . import extract, lexicon, passages, plots, requests, words
+from .grammar import an, asked, fill
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "tiny-stories.jsonl.gz"
 REAL_GIRLS = "Lily Sue Lucy Mia Sara Anna Amy Emma Jane Sally Molly Daisy Mary Kitty Ella Jenny Sarah Tina Lola Bella Emily Annie Jill Ann Julie Kate Katie Lisa Mandy".split()
@@ -37,19 +37,41 @@ def with_other_names(rng, text, invent):
     return re.sub(r"\b(" + "|".join(table) + r")\b", lambda match: table[match.group(0)], text)
 
 
+# Nouns of one word that others of their kind may stand for.
+ALIKE = {}
+for pool in (lexicon.ANIMALS, lexicon.THINGS, lexicon.SNACKS):
+    single = [one for one in pool if " " not in one]
+    ALIKE.update(dict.fromkeys(single, single))
+for verb in "saw fly swallow ring stamp brush comb drum fan hook hammer lock pin pump rake record sail sign stick seal duck bear dress fish bat frame rattle shovel knot swing boot coat mask table".split():
+    ALIKE.pop(verb, None)  # It may be no noun.
+ALIKE_WORD = re.compile(r"\b(a |an |A |An )?(" + "|".join(sorted(ALIKE, key=len, reverse=True)) + r")(s?)\b")
+
+
+def with_other_nouns(rng, text):
+    """The same text about other animals and things: it cannot be told by heart."""
+    table = {}
+
+    def other(match):
+        article, noun, s = match.group(1) or "", match.group(2), match.group(3)
+        if noun not in table:
+            table[noun] = rng.choice(ALIKE[noun]) if rng.random() < 0.8 else noun
+        new = lexicon.plural(table[noun]) if s else table[noun]
+        if not article:
+            return new
+        with_article = an(new)
+        return with_article if article[0] == "a" else with_article[0].upper() + with_article[1:]
+
+    return ALIKE_WORD.sub(other, text)
+
+
 def real(rng):
-    """A story of the corpus: as it is, on request, or summed up."""
-    r = rng.random()
-    text = with_other_names(rng, rng.choice(corpus()), 0.4 if r >= 0.75 else 0.0)
-    summary = extract.extractive(text)
-    request = requests.story_request(rng, requests.real_topics(text, extract.hero(text)), summary)
-    if r < 0.2:
-        return text
-    if r < 0.75 or not summary:
-        return asked(request, text)
-    if r < 0.9:
-        return asked(requests.tldr_request(rng, text), summary)
-    return asked(request, text) + asked(rng.choice(requests.TLDR_FOLLOW_UP), summary)
+    """A story of the corpus, as it is or for a request that names what it is about."""
+    text = rng.choice(corpus())
+    topics = requests.real_topics(text, None)[:3]
+    if rng.random() < 0.4 or len(topics) < 2:
+        return with_other_names(rng, text, 0.4)
+    count = rng.randrange(2, len(topics) + 1)
+    return asked(rng.choice(requests.STORY_REQUESTS).format(t=requests.join_topics(topics[:count])), with_other_names(rng, text, 0.0))
 
 
 def story(rng):

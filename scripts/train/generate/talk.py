@@ -1,8 +1,8 @@
 """Small talk, and conversations in which something said before is asked for."""
 
-from . import facts
+from . import facts, lexicon
 from .grammar import asked, capital, fill, rows
-from .words import any_name
+from .passages import PLAIN_THINGS
 
 # {N} is a name, {M} another, {K} a kind of pet, {C} a city, {F} a food, {T} a thing, {L} a colour, {D} a number
 SAID = rows("""
@@ -15,8 +15,10 @@ SAID = rows("""
 [I am {D} years old.|I turned {D} yesterday.] | [That is a good age.|Congratulations!] | [How old am I?|What is my age?] | [You are {D} years old.]
 [I have {D} brothers.|There are {D} children in my class.] | [So many!|That sounds like fun.] | [How many did I say?|What number did I tell you?] | [You said {D}.]
 [The {T} is under the bed.|I put the {T} under the bed.] | [I will remember that.|Good to know.] | [Where is the {T}?|Where did I put the {T}?] | [The {T} is under the bed.]
-[I have a {K} called {N} and a bird called {M}.|My {K} is {N} and my bird is {M}.] | [How nice!|Two animals, that must be fun.] | [What is the {K} called?|What is the name of the {K}?] | [The {K} is called {N}.]
-[I have a cat called {N} and a horse called {M}.|My cat is {N} and my horse is {M}.] | [How nice!|Two animals, that must be fun.] | [What is the horse called?|What is the name of my horse?] | [The horse is called {M}.]
+[I have a {K} called {N} and a {K2} called {M}.|My {K} is {N} and my {K2} is {M}.|We have two animals: {N}, the {K}, and {M}, the {K2}.] | [How nice!|Two animals, that must be fun.] | [What is the {K} called?|What is the name of the {K}?] | [The {K} is called {N}.]
+[I have a {K} called {N} and a {K2} called {M}.|My {K} is {N} and my {K2} is {M}.|We have two animals: {N}, the {K}, and {M}, the {K2}.] | [How nice!|Two animals, that must be fun.] | [What is the {K2} called?|What is the name of the {K2}?] | [The {K2} is called {M}.]
+[I bought {F} and a {T}.|Today I got {F} and a {T}.] | [Good.|That sounds useful.] | [What did I buy?|What did I get?] | [You bought {F} and a {T}.]
+[My {U} is {L}.|I have a {L} {U}.] | [A nice colour.|I see.] | [What colour is my {U}?|Which colour does my {U} have?] | [Your {U} is {L}.]
 [{N} is my friend and {M} is my teacher.|My friend is {N}, my teacher is {M}.] | [I see.|Say hello to them!] | [Who is my teacher?|What is my teacher called?] | [Your teacher is {M}.]
 [I was at the lake with {N}.|{N} and I went to the lake.] | [That sounds nice.|How was it?] | [With whom was I at the lake?|Where was I with {N}?] | [You were at the lake with {N}.]
 """)
@@ -52,10 +54,8 @@ ABOUT = rows("""
 [I am bored.|It is boring here.] | [Shall I tell you a story?]
 [Do you like music?|Do you like cats?|Do you like ice cream?|What is your favourite colour?] | [I am a program, so I do not like or dislike things.|I cannot like things, because I am a program.]
 """)
-KINDS_OF_PET = "dog cat rabbit hamster goat pony parrot turtle".split()
+PETS = [one for one in lexicon.ANIMALS if lexicon.plural(one) == one + "s"]
 CITIES = "Rome Oslo Paris London Tokyo Vienna Madrid Berlin Cairo Lima Dublin Prague Hamburg Boston Lyon".split()
-FOODS = "pancakes|soup|apples|rice|noodles|bread|cheese|cherries|pizza|fish|cake|pears|potatoes|ice cream".split("|")
-THINGS = "key book ball hat lamp ring letter map kite phone".split()
 LOOKS = "red blue green yellow white black purple orange".split()
 
 
@@ -65,15 +65,18 @@ def small(rng):
 
 
 def slots(rng):
-    one, other = any_name(rng, True, 0.4), any_name(rng, False, 0.4)
+    one, other = lexicon.name(rng, True), lexicon.name(rng, False)
+    pets = rng.sample(PETS, 2)
     names = rng.sample([one, other], 2)
     return {
         "N": names[0],
         "M": names[1],
-        "K": rng.choice(KINDS_OF_PET),
-        "C": rng.choice(CITIES),
-        "F": rng.choice(FOODS),
-        "T": rng.choice(THINGS),
+        "K": pets[0],
+        "K2": pets[1],
+        "C": rng.choice(CITIES) if rng.random() < 0.5 else lexicon.town(rng),
+        "F": rng.choice(lexicon.FOODS),
+        "T": rng.choice(PLAIN_THINGS),
+        "U": rng.choice(PLAIN_THINGS),
         "L": rng.choice(LOOKS),
         "D": rng.choice("two three four five six seven eight nine ten eleven twelve".split()),
     }
