@@ -168,7 +168,8 @@ impl Adapter {
 pub struct Adapters(Vec<(Arc<Adapter>, f32)>);
 
 impl Adapters {
-    /// An adapter that is named several times has the sum of its scales. One with the scale 0 is off.
+    /// An adapter that is named several times has the sum of its scales. One with the scale 0 is off. They are
+    /// applied in an order of their own, so that the bits do not depend on the caller's.
     ///
     /// Errors: `bad-option` (`scale`) for a scale that is not finite, or too large.
     pub fn new(all: &[(Arc<Adapter>, f32)]) -> Result<Self> {
@@ -183,6 +184,7 @@ impl Adapters {
             }
         }
         kept.retain(|(_, scale)| *scale != 0.0);
+        kept.sort_by_key(|(adapter, scale)| (adapter.hash, scale.to_bits()));
         let too_large = |(adapter, scale): &&(Arc<Adapter>, f32)| {
             !adapter.pairs.iter().all(|pair| adapter.factor(pair, *scale).is_finite())
         };

@@ -375,8 +375,8 @@ impl Caches {
         let known = self.all.iter().filter(|(_, cached)| cached.room.is_empty());
         let same =
             |cached: &Cached| cached.tokens.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        let known = known.max_by_key(|(_, cached)| same(cached)).map(|(&id, _)| id);
-        if let Some(known) = known {
+        let known = known.map(|(&id, cached)| (id, same(cached))).filter(|(_, same)| *same > 0);
+        if let Some((known, _)) = known.max_by_key(|(_, same)| *same) {
             self.all.remove(&known);
         }
         if let Some(cached) = self.all.get_mut(&id) {

@@ -247,3 +247,14 @@ fn random_sequences_never_share_a_position() {
         held.check();
     }
 }
+
+#[test]
+fn a_prompt_replaces_no_known_sequence_but_that_which_it_goes_on_with() {
+    let mut held = Held::new(100);
+    held.caches.remember(sequence(0, 5), None);
+    let is_known = |held: &Held| held.caches.all.values().any(|cached| cached.room.is_empty());
+    held.generate(&sequence(500, 8));
+    assert!(is_known(&held));
+    held.generate(&sequence(0, 8));
+    assert!(!is_known(&held));
+}
