@@ -328,6 +328,10 @@ export interface ModelInfo {
   contextLength: number
   /** How the GPU holds keys and values. */
   kv: 'f16' | 'f32' | 'int8'
+  /** Layers of the model. */
+  layers: number
+  /** Heads of attention in a layer. */
+  heads: number
   /** Tokens in the vocabulary. */
   vocabSize: number
   /** Weights in the model. */

@@ -2,6 +2,7 @@
 import type { Pooling } from './model-types.js'
 
 export type * from './model-types.js'
+export type * from './inspect-types.js'
 
 /**
  * The codes of all failures. `Error::CODES` in the crate has the same list: a test compares them.

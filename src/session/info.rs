@@ -18,6 +18,10 @@ pub struct Info {
     pub context_length: usize,
     /// How it holds keys and values.
     pub kv: KvType,
+    /// Layers of the model.
+    pub layers: usize,
+    /// Heads of attention in a layer.
+    pub heads: usize,
     /// Tokens in the vocabulary.
     pub vocab_size: usize,
     /// Weights in the model.

@@ -105,6 +105,8 @@ impl Session {
             backend: about.backend,
             context_length: n_ctx,
             kv: about.kv,
+            layers: config.n_layer,
+            heads: config.n_head,
             vocab_size: config.n_vocab,
             parameters,
             bytes: reader.len(),

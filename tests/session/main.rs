@@ -31,6 +31,7 @@ mod formats;
 mod generate;
 mod goldens;
 mod hostile;
+mod inspect;
 mod lm_head;
 mod logits;
 mod lookup;
