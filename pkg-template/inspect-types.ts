@@ -1,5 +1,14 @@
 // The types of `model.inspect`, and of the weights of a file.
-import type { AbortOptions, Alternative } from './types.js'
+import type { AbortOptions } from './model-types.js'
+
+/** A token that could have been chosen. */
+export interface Alternative {
+  id: number
+  /** The token's own text. If the token has only a part of a character, its text is U+FFFD. */
+  text: string
+  /** The natural logarithm of its probability, as `Token.logprob`. */
+  logprob: number
+}
 
 /** Options of `model.inspect`. */
 export interface InspectOptions extends AbortOptions {

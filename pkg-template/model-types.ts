@@ -1,5 +1,14 @@
 // The types of models: where they come from, how they are loaded and stored, and what is known of them.
 
+/** Options of calls that take no others. A name that is not listed is `bad-option`. */
+export interface AbortOptions {
+  /**
+   * Aborts the call, which then rejects with the signal's reason. Work of `logits`, `restoreChat` and
+   * `chat.save` that has begun goes on to its end, and later calls wait for it.
+   */
+  signal?: AbortSignal
+}
+
 /**
  * The source of a model: an address, or the bytes of a GGUF file. The bytes decide what it is;
  * names and types do not matter. But an address that ends in `-00001-of-00003.gguf`, or with other
