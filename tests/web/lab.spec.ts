@@ -77,7 +77,7 @@ test('an inspection of a report is drawn with its numbers', async ({ lab }) => {
 
   await tokens.nth(1).hover()
   const token = lab.locator('#token')
-  await expect(token).toContainText('Token 1: "Once" · id 7 · probability 50.0 %, surprise 1 bits')
+  await expect(token).toContainText('Token 1: "Once" · id 7 · probability 50.0 %, bits of surprise: 1')
   await expect(token.locator('table').first().locator('tbody tr')).toHaveText(['·upon9100.0 %'])
   await tokens.nth(1).focus()
   await lab.keyboard.press('ArrowRight')
@@ -109,7 +109,7 @@ test('two reports on speed are beside each other', async ({ lab }) => {
   const report = { 16: ['200', '1,000'], 64: ['180.3', '990.5'], 1024: ['', '900'] }
   const decode = async () => (await rowsOf(lab, 'decode-table')).map(([context, ...cells]) => [context, cells.slice(-2)])
   expect(await decode()).toEqual(Object.entries(report))
-  expect((await rowsOf(lab, 'first-table')).map(([context, time]) => [context, time])).toEqual([['16', '0.1 s'], ['64', '0.1 s'], ['1024', '1.5 s']])
+  expect((await rowsOf(lab, 'first-table')).map(([context, time]) => [context, time])).toEqual([['16', '50'], ['64', '120'], ['1024', '1,500']])
   expect(await rowsOf(lab, 'memory-table')).toEqual([
     ['The file', '1 MB'], ['Held: weights, keys and values, and what steps need', '3 MB'],
     ['Of that, keys and values of one full context', '2 MB'], ['Read for a token, with an empty context', '900 kB']

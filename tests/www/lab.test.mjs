@@ -33,7 +33,7 @@ test('a heat map has a row for each role and a column for each layer', () => {
 
 test('pictures colour values by their size', () => {
   assert.deepEqual([colourOf(0), colourOf(-1), colourOf(1), colourOf(NaN)], [[247, 247, 247], [33, 102, 172], [214, 96, 4], [128, 128, 128]])
-  assert.deepEqual([isLight(0), isLight(-1)], [true, false])
+  assert.deepEqual([isLight(0), isLight(1), isLight(-1)], [true, true, false])
   const { width, height, pixels } = pictureOf(Float32Array.of(0, -2, 1, 2, NaN, Infinity), 3)
   assert.deepEqual([width, height], [3, 2])
   assert.deepEqual([...pixels.slice(0, 8)], [247, 247, 247, 255, 33, 102, 172, 255])

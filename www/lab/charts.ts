@@ -19,6 +19,9 @@ const COLOURS = ['light-dark(#93500a, #f0a94a)', 'light-dark(#0b62a4, #7cb8f2)',
 
 const HEIGHT = 260
 
+/** Steps between the ticks of what is counted. */
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
+
 /** Draws lines in place of those before. The figures are in a table beside them, for those who cannot see them. */
 export function lines(box: HTMLElement, { x, series }: Lines) {
   box.replaceChildren()
@@ -37,7 +40,7 @@ export function lines(box: HTMLElement, { x, series }: Lines) {
     width: width(),
     height: HEIGHT,
     scales: { x: { time: false } },
-    axes: [{ ...axis, label: x.title }, axis],
+    axes: [{ ...axis, label: x.title, incrs: WHOLE }, axis],
     series: [
       { label: x.title },
       ...series.map(({ title }, n) => ({ label: title, stroke: colour(COLOURS[n % COLOURS.length]!), width: 2, points: { show: true } }))

@@ -133,7 +133,7 @@ function showToken({ tokens, attention }: Inspection, n: number) {
   const token = tokens[n]!
   const said = [
     `Token ${n}: ${JSON.stringify(token.text)}`, `id ${token.id}`, token.special ? 'special' : '',
-    token.logprob === undefined ? '' : `probability ${percent(Math.exp(token.logprob))}, surprise ${figure(surprise(token))} bits`
+    token.logprob === undefined ? '' : `probability ${percent(Math.exp(token.logprob))}, bits of surprise: ${figure(surprise(token))}`
   ].filter(fact => fact).join(' · ')
   const parts: Node[] = [create('p', 'figures', said)]
   if (token.next) {

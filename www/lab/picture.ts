@@ -25,8 +25,9 @@ export function colourOf(share: number): Colour {
 /** The colour as CSS has it, and whether dark letters are to be read on it. */
 export const cssOf = (share: number): string => `rgb(${colourOf(share).join(' ')})`
 export const isLight = (share: number): boolean => {
-  const [red, green, blue] = colourOf(share)
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140
+  const [red, green, blue] = colourOf(share).map(value => (value / 255) ** 2.2) as unknown as Colour
+  // From this luminance on, black has the greater contrast.
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18
 }
 
 /**

@@ -1,6 +1,6 @@
 // How fast the loaded model is, beside an older report.
 import type { BitNet, KernelTime } from 'tritloom'
-import { describeFailure, formatBytes, formatSeconds } from 'tritloom/words'
+import { describeFailure, formatBytes } from 'tritloom/words'
 import { byId, create } from '../shared/dom.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { lines } from './charts.ts'
@@ -89,7 +89,7 @@ function show() {
     { title: 'tokens/s', of: point => point.decode, text: figure },
     { title: 'most that memory allows', of: point => point.roof, text: figure }
   ])
-  showPoints('first', 'Prompt tokens', all, [{ title: 'first token', of: point => point.first, text: formatSeconds }])
+  showPoints('first', 'Prompt tokens', all, [{ title: 'milliseconds', of: point => point.first, text: figure }])
   fillTable(byId('memory-table', HTMLTableElement), ['For', ...all.map(({ title }) => title)],
     MEMORY.map(({ title, of }) => ({ name: title, cells: all.map(({ speed }) => formatBytes(speed.memory[of])) })))
   showKernels(all)
