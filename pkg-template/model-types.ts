@@ -351,6 +351,8 @@ export interface ModelInfo {
   gpuBytes: number
   /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number
+  /** Bytes of KV cache that are held after the load. It grows when texts need more, up to what there is. */
+  kvBytes: number
   /**
    * The most generations that run together. If there is no GPU memory for all their texts, fewer
    * run, and the others wait.

@@ -32,6 +32,8 @@ pub struct Info {
     pub gpu_bytes: u64,
     /// Bytes of KV cache for a sequence that fills the context.
     pub cache_bytes: u64,
+    /// Bytes of KV cache that are held after the load. It grows when texts need more, up to what the device gives.
+    pub kv_bytes: u64,
     /// The most generations that share a step. If they use the whole context, there are only as
     /// many as have memory for `cache_bytes` each. Others wait.
     pub max_batch: usize,

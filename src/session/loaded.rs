@@ -112,6 +112,7 @@ impl Session {
             bytes: reader.len(),
             gpu_bytes: about.gpu_bytes,
             cache_bytes: n_ctx as u64 * bytes_per_position(&*engine),
+            kv_bytes: engine.positions() as u64 * bytes_per_position(&*engine),
             max_batch: traits.slots,
             adapter: about.adapter,
             threads: about.threads,

@@ -2,6 +2,7 @@
 // with reports, and with what the page itself saves.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
+import { figure } from '../../www/lab/table.ts'
 import { expect, expectAccessible, SLOW, test as base, watchErrors } from './demos.ts'
 
 /** A page that has loaded the bundled model on the CPU. The tests share it. */
@@ -93,10 +94,9 @@ test('an inspection of a report is drawn with its numbers', async ({ lab }) => {
   const colours = await coloursOf(lab, 'attention-canvas')
   expect([colours[ORANGE], colours[WHITE]]).toEqual([1, 7])
 
-  const text = (value: number) => Number(value.toPrecision(4)).toString()
   expect(await rowsOf(lab, 'activations-table')).toEqual(content.activations.map(
     ({ layer, at, min, max, rms, nan }: Record<string, number>) =>
-      [String(layer), at, text(min!), text(max!), text(rms!), String(nan)]
+      [String(layer), at, figure(min!), figure(max!), figure(rms!), String(nan)]
   ))
   await expect(lab.locator('#activations-chart canvas')).toBeVisible()
   await expectAccessible(lab)
@@ -111,8 +111,8 @@ test('two reports on speed are beside each other', async ({ lab }) => {
   expect(await decode()).toEqual(Object.entries(report))
   expect((await rowsOf(lab, 'first-table')).map(([context, time]) => [context, time])).toEqual([['16', '50'], ['64', '120'], ['1024', '1,500']])
   expect(await rowsOf(lab, 'memory-table')).toEqual([
-    ['The file', '1 MB'], ['Held: weights, keys and values, and what steps need', '3 MB'],
-    ['Of that, keys and values of one full context', '2 MB'], ['Read for a token, with an empty context', '900 kB']
+    ['The file', '1 MB'], ['Held in all', '3 MB'], ['Of that, keys and values', '1.9 MB'], ['Of that, weights, and what steps need', '1.1 MB'],
+    ['Keys and values of a text that fills the context', '2 MB'], ['Read for a token, with an empty context', '900 kB']
   ])
   expect(await rowsOf(lab, 'kernels-table')).toEqual([
     ['norm_gemv/fused', '', '120.5', '30', '1.9 %'], ['sample_best', '', '4.5', '1', '0.1 %']
@@ -129,7 +129,7 @@ test('two reports on speed are beside each other', async ({ lab }) => {
   expect(mine.noProfile).toContain('no timestamps')
   const shown = new Map((await rowsOf(lab, 'decode-table')).map(([context, rate]) => [context, rate]))
   for (const { context, decode } of mine.points) {
-    expect(shown.get(String(context))).toBe(decode === null ? '' : Number(decode.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 9 }))
+    expect(shown.get(String(context))).toBe(decode === null ? '' : figure(decode))
   }
   await expectAccessible(lab)
   await lab.getByRole('button', { name: 'Remove the report beside it' }).click()
@@ -166,16 +166,15 @@ test('the weights of a file have its counts, over the layers and as a picture', 
   const row = rows.find(([name]) => name === 'blk.0.attn_q.weight')!
   const COUNTS = [87280, 87747, 87117]
   const entropy = COUNTS.map(count => count / 262144).reduce((bits, share) => bits - share * Math.log2(share), 0)
-  expect(row.slice(1, 8)).toEqual(['I2_S', '512 × 512', row[3], '33.3 %', '33.5 %', '33.2 %', Number(entropy.toPrecision(4)).toString()])
+  expect(row.slice(1, 8)).toEqual(['I2_S', '512 × 512', row[3], '33.3 %', '33.5 %', '33.2 %', figure(entropy)])
 
   const report = await saved(lab, '#weights-save')
   const found = report.tensors.find(({ name }: { name: string }) => name === 'blk.0.attn_q.weight')
   expect(found.found.counts).toEqual(COUNTS)
-  const figureOf = (value: number) => Number(value.toPrecision(4)).toString()
   const queries = report.tensors.filter(({ name }: { name: string }) => name.endsWith('.attn_q.weight'))
   await lab.locator('#heat-measure').selectOption('Entropy, bits a weight')
   expect((await rowsOf(lab, 'heat-map')).find(([role]) => role === 'attn_q'))
-    .toEqual(['attn_q', ...queries.map((tensor: { found: { entropy: number } }) => figureOf(tensor.found.entropy))])
+    .toEqual(['attn_q', ...queries.map((tensor: { found: { entropy: number } }) => figure(tensor.found.entropy))])
 
   await lab.getByRole('button', { name: 'blk.0.attn_q.weight' }).click()
   await expect(lab.locator('#picture-text')).toContainText('rows 0 to 511 of 512, columns 0 to 511 of 512', SLOW)

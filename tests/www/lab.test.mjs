@@ -5,6 +5,7 @@ import { load } from './load.mjs'
 
 const { heatMap, MEASURES, within } = await load('lab/heat.ts')
 const { colourOf, isLight, partOf, pictureOf } = await load('lab/picture.ts')
+const { figure } = await load('lab/table.ts')
 const { fromText, toText } = await load('lab/report.ts')
 const { readInspection, shown, strongest, surprise } = await load('lab/tokens.ts')
 const { lengths, measure, median, readSpeed, roofOf } = await load('lab/measure.ts')
@@ -43,6 +44,10 @@ test('pictures colour values by their size', () => {
   assert.deepEqual([...partOf(Float32Array.of(1, 2, 3, 4, 5, 6), 3, 1, 2)], [2, 3, 5, 6])
 })
 
+test('figures have four digits that count, and whole numbers all', () => {
+  assert.deepEqual([87280, 1234567, 0.000123456, 1234.56, -0.5, 0].map(figure), ['87,280', '1,234,567', '0.0001235', '1,235', '-0.5', '0'])
+})
+
 test('tokens show what cannot be seen, and their surprise in bits', () => {
   assert.deepEqual([' a b ', 'a\n', '\t', ''].map(shown), ['·a b·', 'a↵\n', '⇥', '∅'])
   assert.equal(surprise({ logprob: -3 * Math.LN2 }), 3)
@@ -69,7 +74,7 @@ test('a report is saved and opened again, and nothing else is', () => {
 test('a measurement has the median of its runs, and the roof of the memory', async () => {
   assert.deepEqual([lengths(300), lengths(10)], [[16, 64, 256], []])
   assert.equal(median([9, 1, 5]), 5)
-  const info = { name: 'm', adapter: '', backend: 'webgpu', bytes: 1, gpuBytes: 2, cacheBytes: 1000, contextLength: 100, bytesPerToken: 400 }
+  const info = { name: 'm', adapter: '', backend: 'webgpu', bytes: 1, gpuBytes: 2, kvBytes: 1, cacheBytes: 1000, contextLength: 100, bytesPerToken: 400 }
   // 400 bytes and 10 for each of 60 tokens.
   assert.equal(roofOf({ token: 400, cache: 1000, contextLength: 100 }, 5, 60), 5e6)
   const prompts = []

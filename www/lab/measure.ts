@@ -31,6 +31,9 @@ export interface Point {
 export interface Memory {
   file: number
   held: number
+  /** Keys and values that are held. */
+  keys: number
+  /** Keys and values of a text that fills the context. */
   cache: number
   contextLength: number
   token: number
@@ -49,7 +52,7 @@ export const lengths = (contextLength: number): number[] =>
   [16, 64, 256, 1024, 4096, 16384].filter(length => length + ANSWER <= contextLength)
 
 /** The greatest number of tokens a second at which `memory` can be read at `bandwidth` GB/s after `context` tokens. */
-export function roofOf({ token, cache, contextLength }: Memory, bandwidth: number, context: number): number {
+export function roofOf({ token, cache, contextLength }: Pick<Memory, 'token' | 'cache' | 'contextLength'>, bandwidth: number, context: number): number {
   return bandwidth * 1e9 / (token + cache / contextLength * context)
 }
 
@@ -59,7 +62,8 @@ export const median = (values: number[]): number => [...values].sort((a, b) => a
 export async function measure(model: BitNet, signal: AbortSignal, onProgress: (share: number) => void): Promise<Speed> {
   const { info } = model
   const memory: Memory = {
-    file: info.bytes, held: info.gpuBytes, cache: info.cacheBytes, contextLength: info.contextLength, token: info.bytesPerToken
+    file: info.bytes, held: info.gpuBytes, keys: info.kvBytes, cache: info.cacheBytes,
+    contextLength: info.contextLength, token: info.bytesPerToken
   }
   const of = lengths(info.contextLength)
   const steps = of.length * RUNS + 1

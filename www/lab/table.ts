@@ -37,9 +37,9 @@ export function fillTable(table: HTMLElement, columns: string[], rows: Row[]) {
   table.replaceChildren(head, body)
 }
 
-/** A number with four digits that count. */
+/** A whole number, or another one with four digits that count. */
 export const figure = (value: number): string =>
-  Number.isInteger(value) ? value.toLocaleString('en') : Number(value.toPrecision(4)).toString()
+  value.toLocaleString('en', Number.isInteger(value) ? {} : { maximumSignificantDigits: 4 })
 
 /** A share in per cent. */
 export const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
