@@ -4,7 +4,7 @@ export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
-  AbortOptions, ActivationPlace, Activations, Alternative, Attention, Availability, AvailabilityOptions, BackendAvailability, CallPart, ChatDefaults, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats,
+  AbortOptions, ActivationPoint, Activations, Alternative, Attention, Availability, AvailabilityOptions, BackendAvailability, CallPart, ChatDefaults, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats,
   DeviceLoss, EmbedOptions, EmbedProgress, ErrorCode, GenerateOptions, GpuOptions, Input, InspectedToken, Inspection, InspectOptions, JsonSchema, KernelTime, LoadOptions, Message,
   ModelInfo, Pooling, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, RunnableTool, RunToolsOptions, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Tool, ToolCall,
   ToolChoice, ToolRun, TurnOptions, Verdict

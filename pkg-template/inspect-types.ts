@@ -13,22 +13,22 @@ export interface Alternative {
 /** Options of `model.inspect`. */
 export interface InspectOptions extends AbortOptions {
   /**
-   * What is read besides the tokens. Default: nothing.
+   * The numbers that are read besides the tokens. Default: none.
    * - `candidates`: how likely each token was after those before it, and the likeliest tokens after each. As long as an
    *   answer of so many tokens takes.
    * - `activations`: the least and greatest value, the root of the mean square, and the values that are no numbers, of each
-   *   layer. As long as the prompt takes, times the layers and half the places.
+   *   layer. As long as the prompt takes, times the layers and half the points.
    * - `attention`: the weights of a head.
    */
   what?: readonly ('candidates' | 'activations' | 'attention')[]
   /** The likeliest tokens after each one, 0 to 20. Default: 5. */
   top?: number
   /**
-   * The places in a layer whose activations are read. `qkv`: queries, keys and values before they are normed and rotated.
+   * The points in a layer whose activations are read. `qkv`: queries, keys and values before they are normed and rotated.
    * `attention`: the residual stream after attention. `gate`: the gated values of the feed-forward network. `block`: the
    * residual stream after the layer. Default: `['block']`.
    */
-  at?: readonly ActivationPlace[]
+  at?: readonly ActivationPoint[]
   /** The layer of the attention. Default: 0, the first. `info.layers` has their number. */
   layer?: number
   /** The head of the attention. Default: 0. `info.heads` has their number. */
@@ -37,14 +37,14 @@ export interface InspectOptions extends AbortOptions {
   onProgress?: (share: number) => void
 }
 
-/** A place in a layer. */
-export type ActivationPlace = 'qkv' | 'attention' | 'gate' | 'block'
+/** A point in a layer. */
+export type ActivationPoint = 'qkv' | 'attention' | 'gate' | 'block'
 
-/** What the model computes for a prompt. */
+/** The result of `model.inspect`. */
 export interface Inspection {
   /** The prompt's tokens, in order, as the tokenizer or the chat template makes them. */
   tokens: InspectedToken[]
-  /** With `activations`: those of each layer, and in a layer of each place. */
+  /** With `activations`: those of each layer, and in a layer of each point. */
   activations?: Activations[]
   /** With `attention`: those of one head. */
   attention?: Attention
@@ -66,12 +66,12 @@ export interface InspectedToken {
   next?: Alternative[]
 }
 
-/** The values at one place of one layer, of all tokens. */
+/** The values at one point of one layer, of all tokens. */
 export interface Activations {
   /** The layer; the first is 0. */
   layer: number
-  /** The place. */
-  at: ActivationPlace
+  /** The point. */
+  at: ActivationPoint
   /** The least value; 0 if none is a number. */
   min: number
   /** The greatest value; 0 if none is a number. */
@@ -109,7 +109,7 @@ export interface FileTensor {
   layer?: number
 }
 
-/** What a tensor holds. A field is absent where its type has no such thing. */
+/** The contents of a tensor in figures. A field is absent where its type has no such thing. */
 export interface TensorStatistics {
   /** How many values are -1, 0 and +1 times their scale. */
   counts?: [minus: number, zero: number, plus: number]

@@ -67,7 +67,7 @@ export class WeightFile {
   }
 
   /**
-   * What a tensor holds. Reads all of it.
+   * The contents of a tensor in figures. Reads all of it.
    *
    * Rejects with `bad-option` if there is none of this name, `bad-gguf` for a value that none can be, as `openWeights` if it
    * cannot be read, and with the reason of `signal`.

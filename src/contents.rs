@@ -1,4 +1,4 @@
-//! What a tensor of a file holds: how often it has each ternary value, its scales, its values.
+//! The contents of a tensor of a file: how often it has each ternary value, its scales, its values.
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ export interface Crate {
   stored?: Stored
 }
 
-/** What needs no model: the functions about stored models, and files to look at. Every module has them. */
+/** The functions that need no model: those about stored models, and files to look at. Every module has them. */
 export type Stored = Pick<
   typeof import('../tritloom.js'), 'cacheClear' | 'cacheDelete' | 'cacheList' | 'cacheVerify' | 'WasmFile'
 >

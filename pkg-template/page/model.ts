@@ -359,7 +359,7 @@ export class BitNet {
   }
 
   /**
-   * What the model computes for a prompt, for people who look into it: its tokens, how likely each was and what else could
+   * Reads what the model computes for a prompt, for people who look into it: its tokens, how likely each was and what else could
    * have come, the values in its layers, the attention of a head. `options.what` says what is read. A string is taken as it
    * is, after a begin-of-text token if the model has one; messages are put into the chat template. It takes much longer
    * than a prompt, and calls that are made meanwhile wait.

@@ -1,7 +1,7 @@
 //! Reads what the model computes for a prompt: values within its blocks, the attention of a head, and
 //! the likeliest tokens after each token.
 //!
-//! An ordinary call is not slower for it. Here each place in the model is a pass of the whole prompt up to
+//! An ordinary call is not slower for it. Here each point in the model is a pass of the whole prompt up to
 //! there, so that an inspection takes as long as some dozens of prompts.
 
 use std::ops::Range;
@@ -16,10 +16,10 @@ use crate::sampling::Logprobs;
 /// The most tokens of which the attention is read: it has a number for each two of them.
 const MAX_ATTENTION: usize = 2048;
 
-/// What [`Session::inspect`] reads.
+/// The numbers that [`Session::inspect`] reads.
 #[derive(Clone, Debug, Default)]
 pub struct InspectOptions {
-    /// The places in each block whose values are summed up, each once.
+    /// The points in each block whose values are summed up, each once.
     pub sites: Vec<Site>,
     /// The head whose attention is read.
     pub head: Option<Head>,
@@ -37,7 +37,7 @@ pub struct Head {
     pub head: usize,
 }
 
-/// What was read.
+/// The numbers that were read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inspected {
     /// Of each block, for each of [`InspectOptions::sites`].
@@ -50,12 +50,12 @@ pub struct Inspected {
     pub candidates: Vec<Logprobs>,
 }
 
-/// The values at one place of a block, of all tokens of the prompt.
+/// The values at one point of a block, of all tokens of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Activations {
     /// The block; the first is 0.
     pub block: usize,
-    /// The place.
+    /// The point.
     pub site: Site,
     /// The least value; 0 if none is a number.
     pub min: f32,
@@ -166,9 +166,9 @@ impl Session {
 
         let n_layer = self.engine.config().n_layer;
         let passes = ids.len().div_ceil(self.pass_tokens());
-        let (places, heads) = (n_layer * options.sites.len(), usize::from(options.head.is_some()));
+        let (points, heads) = (n_layer * options.sites.len(), usize::from(options.head.is_some()));
         let steps = options.top.map_or(0, |_| ids.len());
-        let all = ((places + heads) * passes + steps).max(1) as f64;
+        let all = ((points + heads) * passes + steps).max(1) as f64;
         let mut done = 0;
         let mut next = || {
             done += 1;

@@ -329,7 +329,7 @@ impl WasmModel {
         embed::result(&found)
     }
 
-    /// What the model computes for a prompt: a text as it is, a conversation or tokens. `on_progress` is called with
+    /// Reads what the model computes for a prompt: a text as it is, a conversation or tokens. `on_progress` is called with
     /// the share that is done. If `signal` aborts, fails with its reason.
     #[wasm_bindgen(unchecked_return_type = "api.Inspection")]
     pub async fn inspect(

@@ -36,7 +36,7 @@ struct Tensor<'a> {
     layer: Option<usize>,
 }
 
-/// What a tensor holds.
+/// The contents of a tensor in figures.
 #[derive(Serialize)]
 struct Statistics {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ impl WasmFile {
         Ok(all.collect::<Result<js_sys::Array, _>>()?.into())
     }
 
-    /// What the tensor of this name holds.
+    /// The contents of the tensor of this name.
     #[wasm_bindgen(unchecked_return_type = "api.TensorStatistics")]
     pub async fn statistics(&self, name: String) -> Result<JsValue, JsValue> {
         let given = Given::new(self.len, self.read.clone());

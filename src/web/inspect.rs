@@ -13,7 +13,7 @@ use crate::sampling::MAX_LOGPROBS;
 use crate::session::{Head, InspectOptions, Inspected};
 use crate::tokenizer::Tokenizer;
 
-/// The places in a block, by their names for users.
+/// The points in a block, by their names for users.
 const SITES: [(&str, Site); 4] = [
     ("qkv", Site::Qkv),
     ("attention", Site::Output),
@@ -48,7 +48,7 @@ pub(super) fn options(value: JsValue) -> Result<InspectOptions> {
     Ok(options)
 }
 
-/// The places with these names, in the order in which a block computes them.
+/// The points with these names, in the order in which a block computes them.
 fn sites(names: &[String]) -> Result<Vec<Site>> {
     let is_known = |name: &String| SITES.iter().any(|site| site.0 == name);
     if let Some(n) = names.iter().position(|name| !is_known(name)) {

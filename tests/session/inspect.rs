@@ -1,4 +1,4 @@
-//! What an inspection reads is what the model computes: against the values of the reference, against its own operation of
+//! An inspection reads what the model computes: against the values of the reference, against its own operation of
 //! attention, and against logits.
 
 use std::fs;

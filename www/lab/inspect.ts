@@ -1,4 +1,4 @@
-// What the loaded model computes for a text: its tokens by surprise, the attention of a head, the values in its layers.
+// Shows what the loaded model computes for a text: its tokens by surprise, the attention of a head, the values in its layers.
 import type { BitNet, Inspection, InspectOptions } from 'tritloom'
 import { describeFailure, formatCount } from 'tritloom/words'
 import { byId, create } from '../shared/dom.ts'
@@ -165,7 +165,7 @@ function showAttention({ attention, tokens }: Inspection) {
 function showActivations({ activations }: Inspection) {
   byId('activations', HTMLElement).hidden = !activations
   if (!activations) return
-  fillTable(byId('activations-table', HTMLTableElement), ['Layer', 'Place', 'Least', 'Greatest', 'Root mean square', 'No numbers'],
+  fillTable(byId('activations-table', HTMLTableElement), ['Layer', 'Point', 'Least', 'Greatest', 'Root mean square', 'No numbers'],
     activations.map(({ layer, at, min, max, rms, nan }) =>
       ({ name: String(layer), cells: [at, figure(min), figure(max), figure(rms), String(nan)] })))
   const stream = activations.filter(({ at }) => at === 'block')

@@ -1,11 +1,11 @@
 // Measures a model. This file knows nothing of the page.
 import type { BitNet, Profile } from 'tritloom'
 
-/** What was measured, and what a report has. */
+/** The figures of a measurement, which a report has too. */
 export interface Speed {
   /** The model's name. */
   model: string
-  /** What computed. */
+  /** The machine that computed. */
   adapter: string
   points: Point[]
   memory: Memory
@@ -111,7 +111,7 @@ export async function measure(model: BitNet, signal: AbortSignal, onProgress: (s
   return { model: info.name, adapter: info.adapter || info.backend, points, memory, ...(profile && { profile }), ...(noProfile && { noProfile }) }
 }
 
-/** What was measured, of a report. Throws if it is none. */
+/** The figures of a report. Throws if it is none. */
 export function readSpeed(content: unknown): Speed {
   const speed = content as Speed
   const isNumber = (value: unknown) => typeof value === 'number'

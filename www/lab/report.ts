@@ -1,7 +1,7 @@
 // Reports in files: saved, and opened again.
 import { create } from '../shared/dom.ts'
 
-/** What a report is about. */
+/** The subject of a report. */
 export type Kind = 'weights' | 'inspect' | 'speed'
 
 /** A report says what it is and which version of its fields it has. */

@@ -16,7 +16,7 @@ const progress = byId('speed-progress', HTMLProgressElement)
 
 let model: BitNet | undefined
 let running: AbortController | undefined
-/** What was measured here, and the report beside it. */
+/** The figures of this device, and the report beside them. */
 let mine: Speed | undefined
 let beside: Speed | undefined
 

@@ -12,7 +12,7 @@ import { figure, fillTable, percent } from './table.ts'
 /** The most rows and columns of a picture. */
 const SIDE = 512
 
-/** What is shown, and what a report has. */
+/** The tensors that are shown, which a report has too. */
 interface Shown {
   name: string
   architecture: string
