@@ -16,8 +16,8 @@ export interface InspectOptions extends AbortOptions {
    * The numbers that are read besides the tokens. Default: none.
    * - `candidates`: how likely each token was after those before it, and the likeliest tokens after each. As long as an
    *   answer of so many tokens takes.
-   * - `activations`: the least and greatest value, the root of the mean square, and the values that are no numbers, of each
-   *   layer. As long as the prompt takes, times the layers and half the points.
+   * - `activations`: the least and greatest value, the root of the mean square, and the number of values that are not finite,
+   *   of each layer. As long as the prompt takes, times the layers and half the points.
    * - `attention`: the weights of a head.
    */
   what?: readonly ('candidates' | 'activations' | 'attention')[]
@@ -72,13 +72,13 @@ export interface Activations {
   layer: number
   /** The point. */
   at: ActivationPoint
-  /** The least value; 0 if none is a number. */
+  /** The least finite value; 0 if there is none. */
   min: number
-  /** The greatest value; 0 if none is a number. */
+  /** The greatest finite value; 0 if there is none. */
   max: number
-  /** The root of the mean of the squares of those that are numbers. */
+  /** The root of the mean of the squares of those that are finite. */
   rms: number
-  /** How many are no numbers. */
+  /** How many are infinite or no numbers. */
   nan: number
 }
 

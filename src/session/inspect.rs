@@ -4,8 +4,6 @@
 //! An ordinary call is not slower for it. Here each point in the model is a pass of the whole prompt up to
 //! there, so that an inspection takes as long as some dozens of prompts.
 
-use std::ops::Range;
-
 use super::caches::{Wanted, given_up};
 use super::loaded::Session;
 use super::room::MAX_KEPT;
@@ -57,22 +55,14 @@ pub struct Activations {
     pub block: usize,
     /// The point.
     pub site: Site,
-    /// The least value; 0 if none is a number.
+    /// The least finite value; 0 if there is none.
     pub min: f32,
-    /// The greatest value; 0 if none is a number.
+    /// The greatest finite value; 0 if there is none.
     pub max: f32,
-    /// The root of the mean of the squares of all that are numbers.
+    /// The root of the mean of the squares of all that are finite.
     pub rms: f32,
-    /// How many are no numbers.
+    /// How many are infinite or no numbers.
     pub nan: usize,
-}
-
-impl Activations {
-    fn new(block: usize, site: Site) -> Summing {
-        let sums =
-            Self { block, site, min: f32::INFINITY, max: f32::NEG_INFINITY, rms: 0.0, nan: 0 };
-        Summing { sums, squares: 0.0, numbers: 0 }
-    }
 }
 
 /// Values that are being summed up.
@@ -83,9 +73,15 @@ struct Summing {
 }
 
 impl Summing {
+    fn new(block: usize, site: Site) -> Self {
+        let (min, max) = (f32::INFINITY, f32::NEG_INFINITY);
+        let sums = Activations { block, site, min, max, rms: 0.0, nan: 0 };
+        Self { sums, squares: 0.0, numbers: 0 }
+    }
+
     fn add(&mut self, values: &[f32]) {
         for &value in values {
-            if value.is_nan() {
+            if !value.is_finite() {
                 self.sums.nan += 1;
                 continue;
             }
@@ -178,11 +174,9 @@ impl Session {
         let mut found = Inspected::default();
         for block in 0..n_layer {
             for &site in &options.sites {
-                let mut sums = Activations::new(block, site);
-                let mut add = |_: Range<usize>, values: &[Vec<f32>]| {
-                    values.iter().for_each(|values| sums.add(values))
-                };
-                self.each_pass(ids, first, Tap::Product(block, site), &mut add, &mut next).await?;
+                let mut sums = Summing::new(block, site);
+                let mut add = |values: Vec<f32>| sums.add(&values);
+                self.each_value(ids, first, Tap::Product(block, site), &mut add, &mut next).await?;
                 found.activations.push(sums.finish());
             }
         }
@@ -195,21 +189,20 @@ impl Session {
         Ok(found)
     }
 
-    /// Computes all tokens as far as `tap`, in passes. Calls `take` with the tokens of each pass and their
-    /// values.
-    async fn each_pass(
+    /// Computes all tokens as far as `tap`, in passes. Calls `take` with the values of each token.
+    async fn each_value(
         &self,
         ids: &[u32],
         first: usize,
         tap: Tap,
-        take: &mut dyn FnMut(Range<usize>, &[Vec<f32>]),
+        take: &mut dyn FnMut(Vec<f32>),
         next: &mut dyn FnMut(),
     ) -> Result<()> {
         let mut pos = 0;
         for ids in ids.chunks(self.pass_tokens()) {
             let chosen: Vec<usize> = (0..ids.len()).collect();
             let span = Span { first, pos, ids, next: None };
-            take(pos..pos + ids.len(), &self.engine.tap(&[span], &chosen, tap).take().await?);
+            self.engine.tap(&[span], &chosen, tap).take().await?.into_iter().for_each(&mut *take);
             pos += ids.len();
             next();
         }
@@ -227,10 +220,8 @@ impl Session {
         let config = self.engine.config();
         let (n_head_kv, head_dim) = (config.n_head_kv, config.head_dim);
         let mut queries = Vec::with_capacity(ids.len());
-        let mut take = |_: Range<usize>, values: &[Vec<f32>]| {
-            queries.extend(values.iter().map(|q| q[head * head_dim..][..head_dim].to_vec()));
-        };
-        self.each_pass(ids, first, Tap::Queries(block), &mut take, next).await?;
+        let mut take = |q: Vec<f32>| queries.push(q[head * head_dim..][..head_dim].to_vec());
+        self.each_value(ids, first, Tap::Queries(block), &mut take, next).await?;
 
         let cache = self.engine.read_cache(2 * block, first, ids.len()).take().await?;
         let head_kv = head / (config.n_head / n_head_kv);
@@ -279,14 +270,14 @@ mod tests {
     use super::*;
 
     fn summed(values: &[f32]) -> Activations {
-        let mut sums = Activations::new(3, Site::Down);
+        let mut sums = Summing::new(3, Site::Down);
         values.chunks(2).for_each(|values| sums.add(values));
         sums.finish()
     }
 
     #[test]
-    fn values_that_are_no_numbers_are_counted_and_left_out() {
-        let found = summed(&[3.0, f32::NAN, -4.0, f32::NAN, f32::NAN]);
+    fn values_that_are_not_finite_are_counted_and_left_out() {
+        let found = summed(&[3.0, f32::NAN, -4.0, f32::INFINITY, f32::NEG_INFINITY]);
         let expected = Activations {
             block: 3,
             site: Site::Down,

@@ -165,7 +165,7 @@ function showAttention({ attention, tokens }: Inspection) {
 function showActivations({ activations }: Inspection) {
   byId('activations', HTMLElement).hidden = !activations
   if (!activations) return
-  fillTable(byId('activations-table', HTMLTableElement), ['Layer', 'Point', 'Least', 'Greatest', 'Root mean square', 'No numbers'],
+  fillTable(byId('activations-table', HTMLTableElement), ['Layer', 'Point', 'Least', 'Greatest', 'Root mean square', 'Not finite'],
     activations.map(({ layer, at, min, max, rms, nan }) =>
       ({ name: String(layer), cells: [at, figure(min), figure(max), figure(rms), String(nan)] })))
   const stream = activations.filter(({ at }) => at === 'block')
