@@ -126,7 +126,11 @@ test('two reports on speed are beside each other', async ({ lab }) => {
   await expect(lab.locator('#speed-start')).toBeVisible(SLOW)
   const mine = await saved(lab, '#speed-save')
   expect(mine.points.map(({ context }: { context: number }) => context).slice(0, 2)).toEqual([16, 64])
-  expect(mine.noProfile).toContain('no timestamps')
+  const kernels = new Map((await rowsOf(lab, 'kernels-table')).map(([name, , time, calls]) => [name, [time, calls]]))
+  expect(mine.profile.kernels.length).toBeGreaterThan(2)
+  for (const { kernel, microseconds, calls } of mine.profile.kernels) {
+    expect(kernels.get(kernel), kernel).toEqual([figure(microseconds), String(calls)])
+  }
   const shown = new Map((await rowsOf(lab, 'decode-table')).map(([context, rate]) => [context, rate]))
   for (const { context, decode } of mine.points) {
     expect(shown.get(String(context))).toBe(decode === null ? '' : figure(decode))
