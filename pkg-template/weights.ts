@@ -1,6 +1,6 @@
 // `tritloom/weights`: looks at the weights of a GGUF file, without a GPU and without loading a model.
 import { absolute } from './address.js'
-import { badOption, checkCallback, checkCount, checkOptions, checkSignal, checkText, report, signalOf } from './check.js'
+import { badOption, checkCallback, checkChoice, checkCount, checkOptions, checkSignal, checkText, report, signalOf } from './check.js'
 import { BitNetError } from './error.js'
 import { crate } from './page/cache.js'
 import { abortOf } from './page/abort.js'
@@ -39,11 +39,11 @@ export async function openWeights(source: Blob | string | URL, options: AbortOpt
     const { WasmFile } = await crate()
     return WasmFile.open(parts.length, reading.read)
   })
-  return new WeightFile(file, reading)
+  return new OpenFile(file, reading)
 }
 
 /** An open file. Its calls run one after the other. */
-export class WeightFile {
+export interface WeightFile {
   /** The model's name in the file; empty if it has none. */
   readonly name: string
   /** Its architecture in the file; empty if it has none. */
@@ -52,10 +52,31 @@ export class WeightFile {
   readonly bytes: number
   /** Its tensors, in the file's order. */
   readonly tensors: readonly FileTensor[]
+  /**
+   * The contents of a tensor in figures. Reads all of it.
+   *
+   * Rejects with `bad-option` if there is none of this name, `bad-gguf` for a value that none can be, as `openWeights` if it
+   * cannot be read, and with the reason of `signal`.
+   */
+  statistics(name: string, options?: StatisticsOptions): Promise<TensorStatistics>
+  /**
+   * The values of the rows from `begin` to before `end`, one row after the other; of a ternary tensor -1, 0 and +1 times their
+   * scale. A tensor of one dimension has one row.
+   *
+   * Rejects as `statistics` does, and with `bad-option` for rows that there are not, for more than 16,777,216 values, and for
+   * a type that this package does not compute with.
+   */
+  rows(name: string, begin: number, end: number, options?: RowsOptions): Promise<Float32Array>
+}
+
+class OpenFile implements WeightFile {
+  readonly name: string
+  readonly architecture: string
+  readonly bytes: number
+  readonly tensors: readonly FileTensor[]
   readonly #file: WasmFile
   readonly #reading: Reading
 
-  /** @internal */
   constructor(file: WasmFile, reading: Reading) {
     const [name = '', architecture = ''] = file.names()
     this.name = name
@@ -66,12 +87,6 @@ export class WeightFile {
     this.#reading = reading
   }
 
-  /**
-   * The contents of a tensor in figures. Reads all of it.
-   *
-   * Rejects with `bad-option` if there is none of this name, `bad-gguf` for a value that none can be, as `openWeights` if it
-   * cannot be read, and with the reason of `signal`.
-   */
   async statistics(name: string, options: StatisticsOptions = {}): Promise<TensorStatistics> {
     checkOptions(options, ['signal', 'onProgress'])
     const { signal, onProgress } = options
@@ -82,20 +97,13 @@ export class WeightFile {
     return this.#reading.run(signal, () => this.#file.statistics(name), onRead)
   }
 
-  /**
-   * The values of the rows from `begin` to before `end`, one row after the other; of a ternary tensor -1, 0 and +1 times their
-   * scale. A tensor of one dimension has one row.
-   *
-   * Rejects as `statistics` does, and with `bad-option` for rows that there are not, for more than 16,777,216 values, and for
-   * a type that this package does not compute with.
-   */
   async rows(name: string, begin: number, end: number, options: RowsOptions = {}): Promise<Float32Array> {
     checkOptions(options, ['signal', 'i2sLayout'])
     const { signal, i2sLayout = 'x86' } = options
     checkSignal(signal)
     checkCount('begin', begin)
     checkCount('end', end)
-    if (i2sLayout !== 'x86' && i2sLayout !== 'arm') throw badOption('i2sLayout', `must be 'x86' or 'arm'`)
+    checkChoice('i2sLayout', i2sLayout, ['x86', 'arm'])
     this.#tensor(name)
     return this.#reading.run(signal, () => this.#file.rows(name, begin, end, i2sLayout === 'arm'))
   }
