@@ -144,6 +144,11 @@ export interface LoadOptions {
    */
   pooling?: Pooling
   /**
+   * Adapters (LoRA, in GGUF) that are loaded after the model and applied, as `model.loadAdapter` and
+   * `model.setAdapters` do. If one fails, the load rejects.
+   */
+  adapters?: readonly LoadedAdapter[]
+  /**
    * `true`: nothing of the model is replaced by something else. Instead, the load rejects: with
    * `unsupported-model` if only the closest tokenizer rules are known, even with
    * `tokenizer: 'closest'`; with `bad-option` if the package's template would be used without
@@ -167,6 +172,42 @@ export interface LoadOptions {
   deterministic?: boolean
   /** The settings for the GPU. */
   gpu?: GpuOptions
+}
+
+/** An adapter of a load. */
+export interface LoadedAdapter {
+  /** Its file. It is not stored on the device. */
+  source: Source
+  /** The number by which it is multiplied. Default 1. */
+  scale?: number
+}
+
+/** Facts about an adapter. */
+export interface AdapterInfo {
+  /** Its name in the file (`general.name`); empty if it has none. */
+  name: string
+  /** Bytes of its file. */
+  bytes: number
+  /** The smallest and the largest rank of its pairs. */
+  ranks: [smallest: number, largest: number]
+  /** Its scale is multiplied by this and divided by the rank; absent if the file has none: the scale stays as it is. */
+  alpha?: number
+  /** The matrices that it changes, as GGUF names them, without their blocks: `attn_q`. */
+  targets: string[]
+}
+
+/** An adapter that was loaded for a model. */
+export interface Adapter extends AdapterInfo {
+  /** Frees its memory, once it is not applied any more. */
+  dispose(): Promise<void>
+}
+
+/** An adapter that is applied. */
+export interface AppliedAdapter {
+  /** It comes from the same model's `loadAdapter`. */
+  adapter: Adapter
+  /** The number by which it is multiplied: 0 is off, and it may be negative. Default 1. */
+  scale?: number
 }
 
 /** How a text's vector is made of those of its tokens: the mean of all, the first token's or the last one's. */
@@ -347,7 +388,7 @@ export interface ModelInfo {
   parameters: number
   /** Bytes of the file. */
   bytes: number
-  /** Bytes of GPU memory in buffers; on the CPU, of memory for weights, keys and values. */
+  /** Bytes of GPU memory in buffers; on the CPU, of memory for weights, keys and values. Adapters do not count. */
   gpuBytes: number
   /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number

@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'unsupported-model'
   | 'missing-tensor'
   | 'tensor-shape'
+  | 'bad-adapter'
   | 'bad-template'
   | 'http'
   | 'network'

@@ -4,7 +4,7 @@
 //                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
 //                    [--backend webgpu|cpu] [--threads N] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
-//                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
+//                    [--options] [--batch] [--format] [--decide QUESTIONS] [--adapter-rank N] [--profile]
 //                    [--soak TOKENS] [--visits | --limits | --embed] [--no-matrix-units] [--deterministic]
 //                    [--peer wllama|node-llama-cpp|DIR] [--browser chromium|firefox] [--json] [--no-build]
 //
@@ -12,8 +12,8 @@
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
 //   --embedding-deviation  draws the values of the embedding from a normal distribution of this
 //               standard deviation; at 0.5, some rows of 2b4t have values of 2 and more
-//   --backend   what computes the model; by default the GPU. --limits and --profile are about the GPU alone.
-//   --threads   the most threads of the CPU; by default as many as a page takes
+//   --backend   what computes the model; by default the GPU. --limits is about the GPU alone.
+//   --threads   the most threads of the CPU; by default as many as a page takes; with --peer the number of them
 //   --context   loads the model with a context of N tokens; by default it has what 1 GiB holds
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
@@ -24,6 +24,8 @@
 //   --format    also times answers that are held to a format, beside free ones
 //   --decide    also asks this many yes-or-no questions about one text, with `decide` and with
 //               `generate`, and times both
+//   --adapter-rank  with --shape, also times prompts and decoding with an adapter of random values and this
+//               rank on all matrices of the layers
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser for which the GPU's driver has compiled nothing yet (on Linux), and second
 //               ones in the same browser; until the model can be used, until all is stored, until
@@ -32,15 +34,15 @@
 //               subgroups, no products of four int8 values at once
 //   --embed     times only vectors: of short texts and of long ones, and prompts beside them
 //               --visits, --limits, --embed and --peer refuse what adds figures: --lookup, --sampling,
-//               --options, --batch, --format, --decide, --profile, --soak
+//               --options, --batch, --format, --decide, --adapter-rank, --profile, --soak
 //   --no-matrix-units  does without them where the browser offers them
 //   --deterministic  loads the model with that option
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
 //   --peer      compares with another engine on the same file in one run: wllama in the same browser;
 //               node-llama-cpp, which is for the CPU, in Node, beside the command line too. Both are builds of
-//               llama.cpp, are fetched from npm, and with --backend cpu they run on one thread and on all, or
-//               --threads. Or with a built 0xBitNet in DIR; --prefill is then in words.
+//               llama.cpp, are fetched from npm, and with --backend cpu they run on one thread and on all, or on
+//               --threads alone. Or with a built 0xBitNet in DIR; --prefill is then in words.
 //   --browser   firefox has only the usual report and its additions but --soak: nothing drives it from
 //               outside. FIREFOX names it.
 //   --no-build  takes pkg/ as it is, for a machine without Rust; prints only the report
@@ -86,7 +88,7 @@ const LIMITS = [
 const REPORTS = ['peer', 'visits', 'limits', 'embed']
 /** Each adds figures to the usual report. */
 const ADDITIONS = [
-  'lookup', 'sampling', 'options', 'batch', 'format', 'decide', 'profile', 'soak'
+  'lookup', 'sampling', 'options', 'batch', 'format', 'decide', 'adapter-rank', 'profile', 'soak'
 ]
 /** The options that `--options` asks for, with as many biases as an OpenAI client may send. */
 const OPTIONS = {
@@ -112,17 +114,14 @@ await main(async () => {
       ...(options.lookup ? ['--counting'] : []),
       ...(deviation ? [`--embedding-deviation=${deviation}`] : [])
     ]
-    run('cargo', [
-      'run',
-      '--quiet',
-      '--release',
-      '--',
-      'random',
-      '--shape',
-      options.shape,
-      ...weights,
-      file
-    ])
+    const random = (...args) =>
+      run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, ...args])
+    random(...weights, file)
+    if (options.adapterRank) {
+      options.adapter = `${file}.adapter`
+      process.once('exit', () => rmSync(options.adapter, { force: true }))
+      random('--adapter-rank', String(options.adapterRank), options.adapter)
+    }
   }
   const [measure, inWords] = LLAMA_PEERS.includes(options.peer)
     ? [besideLlama, llamaTable]
@@ -163,6 +162,7 @@ function parse() {
       batch: { type: 'boolean', default: false },
       format: { type: 'boolean', default: false },
       decide: { type: 'string', default: '0' },
+      'adapter-rank': { type: 'string', default: '0' },
       visits: { type: 'boolean', default: false },
       limits: { type: 'boolean', default: false },
       embed: { type: 'boolean', default: false },
@@ -180,6 +180,7 @@ function parse() {
   const deviates = 'embedding-deviation'
   if (values[deviates] && !values.shape) throw new Stop(`--${deviates} goes with --shape only.`)
   const given = name => values[name] && values[name] !== '0'
+  if (given('adapter-rank') && !values.shape) throw new Stop('--adapter-rank goes with --shape only.')
   const exclude = names => {
     const [one, other] = names.filter(given)
     if (other) throw new Stop(`--${one} and --${other} exclude each other.`)
@@ -189,8 +190,7 @@ function parse() {
   exclude(['peer', 'context'])
   const backends = ['webgpu', 'cpu']
   if (!backends.includes(values.backend)) throw new Stop(`--backend takes ${backends.join(' or ')}.`)
-  const onGpu = ['limits', 'profile'].find(given)
-  if (onGpu && values.backend === 'cpu') throw new Stop(`--${onGpu} is about the GPU.`)
+  if (values.limits && values.backend === 'cpu') throw new Stop('--limits is about the GPU.')
   if (values.peer === 'node-llama-cpp' && values.backend !== 'cpu')
     throw new Stop('--peer node-llama-cpp goes with --backend cpu only.')
   if (!['chromium', 'firefox'].includes(values.browser))
@@ -200,7 +200,7 @@ function parse() {
   exclude(['lookup', deviates])
   const number = name => {
     const value = Number(values[name])
-    const least = ['patience', 'soak', 'decide'].includes(name) ? 0 : 1
+    const least = ['patience', 'soak', 'decide', 'adapter-rank'].includes(name) ? 0 : 1
     if (Number.isInteger(value) && value >= least) return value
     throw new Stop(`--${name} takes a whole number from ${least}, not \`${values[name]}\`.`)
   }
@@ -227,6 +227,7 @@ function parse() {
     threads: values.threads === undefined ? undefined : number('threads'),
     soak: number('soak'),
     decide: number('decide'),
+    adapterRank: number('adapter-rank'),
     peer: isLlama ? values.peer : values.peer && peerFolder(values.peer)
   }
 }
@@ -266,8 +267,8 @@ async function besideLlama(file, options) {
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, lookup, peer, visits, limits, embed, ...options }) {
-  const server = await serve(file)
+async function bench(file, { build, json, model, shape, lookup, peer, visits, limits, embed, adapter, ...options }) {
+  const server = await serve(file, undefined, adapter)
   const loads = []
   const start = performance.now()
   while (

@@ -77,6 +77,9 @@ pub enum Error {
         /// Type and shape the model needs.
         expected: String,
     },
+    /// An adapter that cannot be applied to the model: a sentence says why.
+    #[error("the adapter cannot be applied to this model: {0}")]
+    BadAdapter(String),
     /// The chat template is no Jinja that can run, or needs more than a template may.
     #[error("the chat template cannot be used: {0}; `template: 'builtin'` or your own may help")]
     BadTemplate(String),
@@ -195,6 +198,7 @@ impl Error {
         "unsupported-model",
         "missing-tensor",
         "tensor-shape",
+        "bad-adapter",
         "bad-template",
         "http",
         "network",
@@ -222,6 +226,7 @@ impl Error {
             Self::UnsupportedModel(_) => "unsupported-model",
             Self::MissingTensor { .. } => "missing-tensor",
             Self::TensorShape { .. } => "tensor-shape",
+            Self::BadAdapter(_) => "bad-adapter",
             Self::BadTemplate(_) => "bad-template",
             Self::Http { .. } => "http",
             Self::Network { .. } => "network",

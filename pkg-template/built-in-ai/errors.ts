@@ -47,6 +47,7 @@ const NAMES: Partial<Record<ErrorCode, string>> = {
   'unsupported-model': 'NotSupportedError',
   'missing-tensor': 'NotSupportedError',
   'tensor-shape': 'NotSupportedError',
+  'bad-adapter': 'NotSupportedError',
   'bad-template': 'NotSupportedError',
   'bad-option': 'NotSupportedError',
   'embedding-model': 'NotSupportedError',

@@ -41,7 +41,7 @@ const RUNS = 12
 /** How much faster the module `relaxed` is. */
 const GAIN = 1.4
 
-/** The gain of each thread beside the first one, as a share of it. They share the memory. */
+/** The gain of each thread beside the first one, as a share of it: a guess. They share the memory. */
 const GAIN_OF_THREAD = 0.6
 
 /**

@@ -1,7 +1,7 @@
 // The options of the command line, named as in the command of the crate.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { EmbedOptions, GenerateOptions, LoadOptions, Tool } from '../types.js'
+import type { EmbedOptions, GenerateOptions, LoadedAdapter, LoadOptions, Tool } from '../types.js'
 
 /** A wrong command line. */
 export class Usage extends Error {}
@@ -28,6 +28,7 @@ export const LOAD: Table = {
   'tokenizer': { value: 'RULES', help: 'A tokenizer that tritloom does not know: strict refuses it, closest takes the closest' },
   'template': { value: 'TEMPLATE', help: 'The chat template: file, builtin or a Jinja text' },
   'pooling': { value: 'POOLING', help: 'How vectors of texts are made: mean, cls or last, instead of as the file says' },
+  'adapter': { value: 'FILE[=SCALE]', many: true, help: 'Apply this adapter (LoRA, a GGUF file), times a scale' },
   'strict': { help: 'Fail rather than replace anything that the file names' },
   'deterministic': { help: 'Give the same bits for the same call each time' },
   'cache': { value: 'MODE', help: 'Stored models: use, revalidate, refresh, only or off' },
@@ -147,9 +148,16 @@ function plain(given: Given, table: Table): Record<string, unknown> {
 
 /** The model and the options of its load. Throws `Usage`. */
 export function loadOf(given: Given): { source: string, options: LoadOptions } {
-  const { model, ...options } = plain(given, LOAD)
+  const { model, adapter, ...options } = plain(given, LOAD)
   if (typeof model !== 'string') throw new Usage('the model is missing: --model FILE or URL')
-  return { source: model, options }
+  const adapters = (adapter as string[] | undefined)?.map(scaled)
+  return { source: model, options: adapters ? { ...options, adapters } : options }
+}
+
+/** An adapter and its scale. A path may have an equals sign too. */
+function scaled(text: string): LoadedAdapter {
+  const [, source, scale] = /^(.+)=([-+]?[\d.]+(?:e[-+]?\d+)?)$/i.exec(text) ?? []
+  return source === undefined ? { source: text } : { source, scale: numberOf('adapter', scale!) }
 }
 
 /** The options of vectors. Throws `Usage`. */

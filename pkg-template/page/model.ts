@@ -23,7 +23,7 @@ import type { PortableOptions, PortableSource, Transport } from '../protocol/mes
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, InspectOptions, Inspection, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Adapter, AppliedAdapter, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, InspectOptions, Inspection, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
@@ -111,13 +111,14 @@ export class BitNet {
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<BitNet> {
     checkOptions(options)
-    const { signal, onProgress, worker = true, crossOriginStorage = 'read', ...rest } = options
+    const { signal, onProgress, worker = true, crossOriginStorage = 'read', adapters, ...rest } = options
     checkLoad(signal, onProgress, worker)
     checkChoice('crossOriginStorage', crossOriginStorage, ['read', 'offer', 'off'])
     const from = portable(source)
     if (!isBrowser()) throw new BitNetError('no-webgpu', NO_BROWSER)
     const aborted = abortOf(signal, source instanceof Request ? source.signal : undefined)
     aborted.signal.throwIfAborted()
+    const apply = adapters && (await fetched(() => import('./adapters.js'))).applying(adapters)
     const opening = open(worker)
     let transport: Transport | undefined
     let ended = false
@@ -155,6 +156,7 @@ export class BitNet {
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored, end)
       if (!isStoring) finish()
       if (isStored(from, rest)) void persistOnce()
+      await Promise.race([apply?.(model, aborted.signal), aborted.promise])
       return model
     } catch (error) {
       // The load may be aborted while the worker is still starting.
@@ -267,7 +269,7 @@ export class BitNet {
   /**
    * A chat that `chat.save()` has saved, with its keys and values. Its next turn computes only its
    * new tokens. The model must be the same, and loaded on the same back end with the same `kv`, `activations`,
-   * `i2sLayout` and `deterministic`, and with a `context` that takes the same factors of RoPE.
+   * `i2sLayout` and `deterministic`, with a `context` that takes the same factors of RoPE, and with the same adapters applied.
    *
    * Rejects with `bad-option` for the chat of another model, and if the bytes differ from those
    * that were saved. A hash of all bytes is saved with them. It finds damage, but no forgery. So
@@ -374,9 +376,37 @@ export class BitNet {
   }
 
   /**
+   * Loads an adapter (LoRA, in GGUF) for this model. `setAdapters` applies it. It is not stored on the device.
+   *
+   * Rejects with `bad-adapter` if it cannot be applied to this model, `bad-gguf` if it is damaged, `http`, `network`
+   * or `io` if its bytes cannot be had, and with the reason of `signal`.
+   */
+  async loadAdapter(source: Source, options: AbortOptions = {}): Promise<Adapter> {
+    const signal = signalOf(options)
+    const { loadAdapter } = await fetched(() => import('./adapters.js'))
+    return loadAdapter(this.#transport, (job, signal) => this.#queue(job, signal), source, signal)
+  }
+
+  /**
+   * Applies these adapters, each times its scale, and no others, to the calls after this one. Without any, the model
+   * computes as it did before the first, to the last bit. The contents of the KV cache are computed again. A saved
+   * chat is restored only with the same adapters and scales.
+   *
+   * Rejects with `bad-option` for wrong values and adapters of other models; with `bad-adapter` for one that the GPU
+   * cannot apply, `out-of-memory` and `device-lost`, after which none is applied; and with the reason of `signal`.
+   */
+  async setAdapters(adapters: readonly AppliedAdapter[], options: AbortOptions = {}): Promise<void> {
+    // Its place is before all later calls.
+    return this.#queue(async () => {
+      const { setAdapters } = await fetched(() => import('./adapters.js'))
+      return setAdapters(this.#transport, adapters)
+    }, signalOf(options))
+  }
+
+  /**
    * Measures the time of each kernel in one step of `tokens` after `position` tokens, by the GPU's
-   * own clock; on the CPU, that of the layers and of the LM head. 1 token (default) is a step of an answer. More tokens are a chunk of a prompt, at
-   * most as many as are computed at once. `position` is 0 by default. `options` say how the step
+   * own clock; on the CPU, that of the layers and of the LM head. 1 token (default) is a step of an answer.
+   * More tokens are a chunk of a prompt, at most as many as are computed at once. `position` is 0 by default. `options` say how the step
    * chooses its token, which is greedily by default.
    *
    * Rejects with `bad-option` for numbers outside the context and for wrong options, with

@@ -174,6 +174,9 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
     model.embed(texts, options, done => queueMicrotask(() => onItem?.(done)), signal),
   inspect: (model, [input, options], { onItem, signal }) =>
     model.inspect(input, options, share => onItem?.(share), signal),
+  loadAdapter: (model, [file]) => model.loadAdapter(file),
+  setAdapters: (model, [adapters]) => model.setAdapters(adapters).then(() => undefined),
+  freeAdapter: (model, [id]) => { model.freeAdapter(id) },
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),
   restoreChat: (model, [saved]) => model.restoreChat(saved),
   profile: (model, [position, tokens, options]) => model.profile(position, tokens, options)

@@ -4,7 +4,7 @@
 // `item`s and then with one `result` or `error`. The first call is `hello`. `hello` and its answer
 // keep their shape for ever, so that a page and a worker of two releases can tell each other apart.
 import type { Format } from '../crate/formats.js'
-import type { Embedded } from '../tritloom.js'
+import type { AdapterFacts, Embedded } from '../tritloom.js'
 import { BitNetError } from '../error.js'
 import type {
   DecideOptions, Decisions, DeviceLoss, EmbedOptions, ErrorCode, GenerateOptions, Input, InspectOptions, Inspection, LoadOptions, Message, ModelInfo, Profile,
@@ -15,7 +15,7 @@ import type {
 export const VERSION = 18
 
 /** Options that the page handles itself; the model never sees them. */
-type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage'
+type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage' | 'adapters'
 
 /** The options of `generate` in a form that can be posted to a worker. */
 export type PortableOptions =
@@ -56,6 +56,10 @@ export interface Methods {
     item: number
     result: Embedded
   }
+  /** The result has the number by which other calls name the adapter. */
+  loadAdapter: { args: [file: Blob], item: never, result: AdapterFacts }
+  setAdapters: { args: [adapters: readonly { id: number, scale: number }[]], item: never, result: undefined }
+  freeAdapter: { args: [id: number], item: never, result: undefined }
   saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
   /** The result is the note. */
   restoreChat: { args: [saved: Blob], item: never, result: string }

@@ -157,11 +157,13 @@ const contextFor = ({ decode, prefill, tokens }) =>
  * @param {(what: string) => void} tell
  */
 export const compareLlama = async (file, address, options, tell) => {
-  const { peer, backend, threads: most = availableParallelism(), tokens, decode, prefill } = options
+  const { peer, backend, threads: given, tokens, decode, prefill } = options
+  const all = availableParallelism()
+  const counts = given ? [given] : backend === 'cpu' ? [...new Set([1, all])] : [all]
   const engines = ENGINES[peer]
   const how = { ...options, file: resolve(file), address, context: contextFor(options) }
   const measured = []
-  for (const threads of backend === 'cpu' ? [...new Set([1, most])] : [most]) {
+  for (const threads of counts) {
     const sides = []
     let texts
     for (const [name, measure] of engines) {

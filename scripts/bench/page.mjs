@@ -98,7 +98,7 @@ export async function loadTimes(options) {
  * with the name of each figure before it is taken.
  */
 export async function measure({
-  decode, prefill, tokens, runs, patience, profile, sampling, options, batch, format, decide
+  decode, prefill, tokens, runs, patience, profile, sampling, options, batch, format, decide, adapterRank
 }) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
@@ -192,18 +192,6 @@ export async function measure({
     else leftOut.push({ what, seconds })
     return seconds <= patience
   }
-  for (const length of prefill.filter(length => length < contextLength)) {
-    const what = `time to first token, ${length}-token prompt`
-    if (!(await hasTime(what, length))) continue
-    const times = await several(async run => (await stats(length, run, 1)).timeToFirstToken)
-    add(what, 'ms', times)
-    add(
-      `prefill, ${length}-token prompt`,
-      'tok/s',
-      times.map(ms => (length / ms) * 1000)
-    )
-    rate = (length / times.at(-1)) * 1000
-  }
   const temperature = { temperature: 0.7, seed: 7 }
   const best = { ...temperature, topK: 40, topP: 0.95 }
   /** How `--sampling` draws tokens. */
@@ -225,23 +213,45 @@ export async function measure({
   }
   const ways = Object.entries({ ...(sampling && drawn), ...(options && given) })
   let bandwidth
-  for (const length of decode.filter(length => length + tokens < contextLength)) {
-    const what = `decode, ${length} tokens of context`
-    if (!(await hasTime(what, length))) continue
-    const rates = await several(
-      async run => (await stats(length, run, tokens)).decodeTokensPerSecond
-    )
-    const step = await kernels((length + tokens / 2) | 0, 1)
-    bandwidth = step?.bandwidth
-    const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
-    add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
-    for (const [how, way] of ways) {
-      await tell(`${what}, ${how}`)
-      const rates = await several(
-        async run => (await stats(length, run, tokens, way)).decodeTokensPerSecond
+  /** Times prompts and decoding. The names of their figures end with `more`. */
+  const speeds = async more => {
+    for (const length of prefill.filter(length => length < contextLength)) {
+      const what = `time to first token, ${length}-token prompt${more}`
+      if (!(await hasTime(what, length))) continue
+      const times = await several(async run => (await stats(length, run, 1)).timeToFirstToken)
+      add(what, 'ms', times)
+      add(
+        `prefill, ${length}-token prompt${more}`,
+        'tok/s',
+        times.map(ms => (length / ms) * 1000)
       )
-      add(`${what}, ${how}`, 'tok/s', rates)
+      rate = (length / times.at(-1)) * 1000
     }
+    for (const length of decode.filter(length => length + tokens < contextLength)) {
+      const what = `decode, ${length} tokens of context${more}`
+      if (!(await hasTime(what, length))) continue
+      const rates = await several(
+        async run => (await stats(length, run, tokens)).decodeTokensPerSecond
+      )
+      const step = await kernels((length + tokens / 2) | 0, 1)
+      bandwidth = step?.bandwidth
+      const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
+      add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
+      for (const [how, way] of ways) {
+        await tell(`${what}, ${how}`)
+        const rates = await several(
+          async run => (await stats(length, run, tokens, way)).decodeTokensPerSecond
+        )
+        add(`${what}, ${how}`, 'tok/s', rates)
+      }
+    }
+  }
+  await speeds('')
+  if (adapterRank > 0) {
+    const adapter = await model.loadAdapter('/adapter.gguf')
+    await model.setAdapters([{ adapter, scale: 1 }])
+    await speeds(`, adapter of rank ${adapterRank}`)
+    await model.setAdapters([])
   }
   if (batch) {
     const what = `${model.info.maxBatch} answers at once, their tokens together`

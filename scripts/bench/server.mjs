@@ -12,15 +12,16 @@ const TYPES = {
 }
 
 /**
- * Serves an empty page; the repository; `model`, a file, as /model.gguf; and the folder `peer`, if there
- * is one, as /peer. The headers make the browser's clock exact. Resolves to the server's address and the
+ * Serves an empty page; the repository; `model`, a file, as /model.gguf; and, if there are such, the folder
+ * `peer` as /peer and the file `adapter` as /adapter.gguf. The headers make the browser's clock exact. Resolves to the server's address and the
  * function that ends it.
  * @param {string} model
  * @param {string} [peer]
+ * @param {string} [adapter]
  * @returns {Promise<{ address: string, close: () => void }>}
  */
-export async function serve(model, peer = '') {
-  const server = fork(HERE, [model, peer])
+export async function serve(model, peer = '', adapter = '') {
+  const server = fork(HERE, [model, peer, adapter])
   const address = await new Promise((resolve, reject) => {
     server.once('message', resolve)
     server.once('exit', () => reject(new Error('the server did not start')))
@@ -31,13 +32,13 @@ export async function serve(model, peer = '') {
 if (process.argv[1] === HERE) listen(...process.argv.slice(2))
 
 /** In the server's process. */
-function listen(model, peer) {
-  const server = createServer((request, response) => answer(request, response, model, peer))
+function listen(...files) {
+  const server = createServer((request, response) => answer(request, response, files))
   server.listen(0, '127.0.0.1', () => process.send?.(`http://localhost:${server.address().port}`))
   process.once('disconnect', () => process.exit())
 }
 
-function answer(request, response, model, peer) {
+function answer(request, response, files) {
   const path = new URL(request.url, 'http://localhost').pathname
   response.setHeader('cross-origin-opener-policy', 'same-origin')
   response.setHeader('cross-origin-embedder-policy', 'require-corp')
@@ -45,7 +46,7 @@ function answer(request, response, model, peer) {
     return response
       .setHeader('content-type', 'text/html')
       .end('<!doctype html><title>bench</title>')
-  const file = fileFor(path, model, peer)
+  const file = fileFor(path, files)
   let size
   try {
     ;({ size } = statSync(file))
@@ -63,8 +64,9 @@ function answer(request, response, model, peer) {
   createReadStream(file, { start, end, highWaterMark: 1 << 20 }).pipe(response)
 }
 
-function fileFor(path, model, peer) {
+function fileFor(path, [model, peer, adapter]) {
   if (path === '/model.gguf') return model
+  if (adapter && path === '/adapter.gguf') return adapter
   return peer && path.startsWith('/peer/') ? join(peer, path.slice('/peer/'.length)) : inRoot(path)
 }
 

@@ -13,7 +13,7 @@ use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
 
 use crate::error::{Error, Result};
-use crate::model::{Config, Weight};
+use crate::model::{Adapters, Config, Weight};
 use crate::sampling::Mask;
 use crate::source::{Reader, Source};
 
@@ -307,6 +307,12 @@ pub trait Compute: Steps {
     ///
     /// Errors: `device-lost`.
     fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>>;
+
+    /// Applies these adapters, and no others, to the tokens to come. They were checked against this model.
+    /// Without any, all is as it was before the first. If this fails, none is applied.
+    ///
+    /// Errors: `out-of-memory`, `bad-adapter` for what the implementation cannot apply, `device-lost`.
+    fn set_adapters<'a>(&'a mut self, adapters: &'a Adapters) -> LocalBoxFuture<'a, Result<()>>;
 
     /// Copies `n` positions of the KV cache, in ascending order.
     fn copy_cache(&self, from: usize, to: usize, n: usize);

@@ -1,5 +1,6 @@
 //! The model: tokens to residual streams to logits.
 
+use super::adapters::{Deltas, Room};
 use super::attention::{Attention, SCORES};
 use super::cache::Cache;
 use super::input::Input;
@@ -10,9 +11,10 @@ use super::product::{Matrix, Products, gate, multiply, multiply_gated};
 use super::weights::Weights;
 use crate::blocks::block_type;
 use crate::compute::{About, Backend, Site};
+use crate::error::Result;
 use crate::gguf::TensorType;
 use crate::host::{Model, Row};
-use crate::model::{Angles, Config};
+use crate::model::{Adapters, Angles, Config, Role};
 
 /// A model in memory.
 pub(super) struct Cpu {
@@ -26,6 +28,10 @@ pub(super) struct Cpu {
     /// The fastest of this machine, or the one that was asked for. Kernels of it that fail their test are not
     /// used.
     pub(super) best: InstructionSet,
+    /// The instruction sets that may be used, the fastest first.
+    pub(super) sets: Vec<InstructionSet>,
+    /// The adapters that are applied, if there are any.
+    pub(super) deltas: Option<Deltas>,
     /// The types of the matrices, with their instruction sets.
     pub(super) kernels: Vec<String>,
     pub(super) notes: Vec<String>,
@@ -43,6 +49,8 @@ pub(super) struct Buffers {
     v: Products,
     gates: Products,
     out: Products,
+    /// For what adapters add.
+    room: Room,
     /// Room for the scores of a token, for each thread.
     scores: Vec<Vec<f32>>,
 }
@@ -83,7 +91,7 @@ impl Buffers {
 impl Cpu {
     /// Looks up the tokens.
     fn embed(&mut self, rows: &[Row]) {
-        let Self { buffers, weights, angles, config, .. } = self;
+        let Self { buffers, weights, angles, config, deltas, .. } = self;
         buffers.tokens.resize_with(rows.len(), Token::default);
         buffers.inputs.resize_with(rows.len(), Input::default);
         for (token, row) in buffers.tokens.iter_mut().zip(rows) {
@@ -92,6 +100,9 @@ impl Cpu {
             let angles = angles.at(row.pos).map(|pair| pair.map(|value| value as f32));
             token.rope.extend(angles);
             token.x = floats(&weights.token_embd, row.id as usize);
+            if let Some(deltas) = deltas {
+                deltas.add_to_embedding(row.id as usize, &mut token.x);
+            }
             token.x.iter_mut().for_each(|x| *x *= config.embedding_scale);
         }
     }
@@ -105,8 +116,8 @@ impl Cpu {
 
     /// Computes a block for all tokens, as far as `site`.
     fn block(&mut self, n: usize, site: Site) {
-        let Self { config, weights, cache, pool, buffers, set, .. } = self;
-        let Buffers { tokens, inputs, q, k, v, gates, out, scores } = buffers;
+        let Self { config, weights, cache, pool, buffers, set, deltas, .. } = self;
+        let Buffers { tokens, inputs, q, k, v, gates, out, room, scores } = buffers;
         let (block, pool, set) = (&weights.blocks[n], &**pool, *set);
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, residual_scale, .. } = *config;
         let pairs = config.architecture.rope_pairs;
@@ -127,6 +138,10 @@ impl Cpu {
                     multiply_normed(pool, (matrix, norm, eps), (tokens, inputs), products);
                 }
             }
+        }
+        if let Some(deltas) = deltas {
+            let roles = [Role::AttnQ, Role::AttnK, Role::AttnV];
+            deltas.add(pool, (n, roles), |t| &tokens[t].h, [&mut *q, &mut *k, &mut *v], room);
         }
 
         let shape = cache.shape;
@@ -178,6 +193,10 @@ impl Cpu {
             block.attn_output.prepare(input, &token.attn);
         });
         multiply(pool, [&block.attn_output], inputs, [&mut *out]);
+        if let Some(deltas) = deltas {
+            let roles = [Role::AttnOutput];
+            deltas.add(pool, (n, roles), |t| &tokens[t].attn, [&mut *out], room);
+        }
 
         each_with_input(pool, tokens, inputs, |index, token, input| {
             out.take(index, &mut token.h);
@@ -191,10 +210,18 @@ impl Cpu {
             return;
         }
         let activation = config.architecture.activation;
-        match block.ffn_norms_in.as_deref() {
-            Some([of_gate, of_up]) => {
+        match (block.ffn_norms_in.as_deref(), &deltas) {
+            (Some([of_gate, of_up]), _) => {
                 multiply_normed(pool, (&block.ffn_gate, of_gate, eps), (tokens, inputs), gates);
                 multiply_normed(pool, (&block.ffn_up, of_up, eps), (tokens, inputs), out);
+                gate(pool, gates, (activation, set), out);
+            }
+            (_, Some(deltas)) => {
+                let matrices = [&block.ffn_gate, &block.ffn_up];
+                multiply(pool, matrices, inputs, [&mut *gates, &mut *out]);
+                let roles = [Role::FfnGate, Role::FfnUp];
+                let products = [&mut *gates, &mut *out];
+                deltas.add(pool, (n, roles), |t| &tokens[t].h, products, room);
                 gate(pool, gates, (activation, set), out);
             }
             _ => {
@@ -214,6 +241,10 @@ impl Cpu {
             block.ffn_down.prepare(input, &token.h);
         });
         multiply(pool, [&block.ffn_down], inputs, [&mut *out]);
+        if let Some(deltas) = deltas {
+            let roles = [Role::FfnDown];
+            deltas.add(pool, (n, roles), |t| &tokens[t].h, [&mut *out], room);
+        }
         each(pool, tokens, |index, token| {
             out.take(index, &mut token.h);
             ops::add(&mut token.x, &token.h, residual_scale);
@@ -363,6 +394,11 @@ impl Model for Cpu {
         let inputs = self.inputs_of_head(streams);
         let mut products = Products::default();
         multiply(&*self.pool, [lm_head], &inputs, [&mut products]);
+        if let Some(deltas) = &self.deltas {
+            let norm = self.last_norm();
+            let hidden: Vec<Vec<f32>> = streams.iter().map(|x| norm(x)).collect();
+            deltas.add_to_logits(&*self.pool, |index| &hidden[index], &mut products);
+        }
         let per = self.logit_factor();
         let logits = (0..streams.len()).map(|token| {
             let mut logits = Vec::with_capacity(lm_head.rows);
@@ -378,7 +414,18 @@ impl Model for Cpu {
     fn best(&mut self, streams: &[Vec<f32>]) -> Option<Vec<u32>> {
         let lm_head = self.lm_head();
         lm_head.split.as_ref()?;
+        // With a pair on the LM head, its upper bytes do not say which tokens may be the best.
+        if self.deltas.as_ref().is_some_and(Deltas::changes_head) {
+            return None;
+        }
         lm_head.best_rows(&*self.pool, &self.inputs_of_head(streams), self.logit_factor())
+    }
+
+    fn set_adapters(&mut self, adapters: &Adapters) -> Result<()> {
+        // The old ones make room first.
+        self.deltas = None;
+        self.deltas = Deltas::new(adapters, &self.config, &self.sets)?;
+        Ok(())
     }
 
     fn position_bytes(&self) -> usize {
@@ -408,10 +455,7 @@ impl Model for Cpu {
     }
 
     fn head_bytes(&self) -> u64 {
-        let lm_head = self.lm_head();
-        let all = lm_head.bytes.len() as u64;
-        // The lower bytes of the few rows that may be the best ones are left out.
-        if lm_head.split.is_some() { all / 2 } else { all }
+        self.lm_head().greedy_bytes() as u64
     }
 
     fn bandwidth(&mut self) -> Option<f64> {

@@ -8,9 +8,11 @@
 //! computed by one thread and in one order, so a token's bits do not depend on the number of threads or
 //! on the tokens beside it.
 
+mod adapters;
 mod attention;
 mod bandwidth;
 mod cache;
+mod candidates;
 mod formats;
 mod forward;
 mod input;

@@ -122,6 +122,8 @@ impl Opening for OnCpu {
             pool,
             set,
             best,
+            sets: sets.clone(),
+            deltas: None,
             buffers: Buffers::new(threads, n_ctx),
             config,
         };
@@ -145,7 +147,7 @@ impl OnCpu {
     }
 }
 
-/// The tensor of the LM head, if it is to be split. Reading half of its bytes is faster on any CPU.
+/// The tensor of the LM head, if it is to be split. That was faster on the CPUs that were measured.
 ///
 /// Errors: `bad-option` if it cannot be split, but the caller asks for it.
 fn split(config: &Config, table: &[Weight], options: &EngineOptions) -> Result<Option<Role>> {

@@ -8,7 +8,7 @@ use super::input::{Input, Order};
 use super::machine::{InstructionSet, Run, Simd};
 use super::ops;
 use super::pool::{Pool, each};
-use super::split::Split;
+use super::split::{JoinRow, Split};
 use crate::blocks::{BlockType, block_type};
 use crate::model::Activation;
 
@@ -54,6 +54,27 @@ impl Matrix {
         }
     }
 
+    /// All upper bytes, and all lower ones, of a matrix that is split.
+    pub(super) fn halves(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at(self.bytes.len() / 2)
+    }
+
+    /// Bytes that the choice of a greedy token reads: of a matrix that is split, the upper ones, and the lower ones of a
+    /// single row.
+    pub(super) fn greedy_bytes(&self) -> usize {
+        match self.split {
+            None => self.bytes.len(),
+            Some(_) => (self.bytes.len() + self.row_bytes()) / 2,
+        }
+    }
+
+    /// Writes row `index` as it was before the split.
+    fn join(&self, index: usize, row: &mut [u8]) {
+        let of_row = index * row.len() / 2..(index + 1) * row.len() / 2;
+        let (upper, lower) = self.halves();
+        self.set.run(JoinRow { upper: &upper[of_row.clone()], lower: &lower[of_row], row });
+    }
+
     /// Makes `input` of the values `x`.
     pub(super) fn prepare(&self, input: &mut Input, x: &[f32]) {
         let order = if self.of_floats { Order::Floats } else { self.kernel.order };
@@ -66,6 +87,19 @@ impl Matrix {
 
     pub(super) fn part_rows(&self) -> usize {
         if self.rows < MANY { ROWS } else { VOCABULARY_ROWS }
+    }
+
+    /// Multiplies rows of a matrix that is split with each input. `out` is `[inputs][rows]`.
+    pub(super) fn multiply_split(&self, rows: Range<usize>, inputs: &[Input], out: &mut [f32]) {
+        let mut row = vec![0; self.row_bytes()];
+        let mut products = vec![0.0; inputs.len()];
+        let n = rows.len();
+        for (at, index) in rows.enumerate() {
+            self.join(index, &mut row);
+            let job = Job { weights: &row, row_bytes: row.len(), factor: self.factor, inputs };
+            self.kernel.product(self.set, &job, &mut products);
+            products.iter().enumerate().for_each(|(token, y)| out[token * n + at] = *y);
+        }
     }
 
     /// Multiplies `rows` with each input. `out` is `[inputs][rows]`.
@@ -112,6 +146,17 @@ impl Products {
             let rows = part.len() / self.tokens;
             &part[token * rows..][..rows]
         })
+    }
+
+    /// The number of tokens.
+    pub(super) fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Adds the results of another matrix with as many rows.
+    pub(super) fn add(&mut self, other: &Self) {
+        debug_assert!(self.values.len() == other.values.len());
+        ops::add(&mut self.values, &other.values, 1.0);
     }
 
     /// Copies the results of a token.

@@ -1,12 +1,13 @@
 //! A block of the model as its four products, and attention between the first and the second.
 
+use super::adapters::{Delta, Deltas};
 use super::state::{Activations, Apart, State};
 use super::weights::{Block, Matrix, Weights};
 use crate::compute::Site;
 use crate::gpu::{Buffer, Recorder};
 use crate::kernels::{
-    Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups, Stream, Ternary,
-    max_normed_columns, max_rope_columns,
+    Added, Batch, Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups,
+    Stream, Ternary, max_normed_columns, max_rope_columns,
 };
 use crate::model::{Activation, Config};
 
@@ -115,7 +116,9 @@ impl<'a> Blocks<'a> {
     ) -> Self {
         let fused = width == Width::One && p.tuning().fused;
         let streamed = match (&state.stream, &state.h, &state.ff_h) {
-            (Some(stream), Activations::Groups(h), Activations::Groups(ff_h)) if fused => {
+            (Some(stream), Activations::Groups(h), Activations::Groups(ff_h))
+                if fused && state.deltas.is_none() =>
+            {
                 Some(Streamed { stream, h, ff_h })
             }
             _ => None,
@@ -132,14 +135,24 @@ impl<'a> Blocks<'a> {
         self.width.has_rows()
     }
 
+    /// The tokens that the kernels of adapters compute.
+    pub(super) fn batch(&self) -> Batch {
+        if self.has_rows() { Batch::Few } else { Batch::Many }
+    }
+
     /// Records block `n` up to the product of `last`, which is included. The residual stream is in
     /// `x` before and after it. `next` is the norm that takes the stream after the block, if it is
     /// in the same plan.
     pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
         let (block, cache) = (&self.weights.blocks[n], &self.state.cache.blocks[n]);
         for row in self.table(block, next) {
-            match (&row.from, row.each.is_empty()) {
-                (From::Stream(norm), false) => self.products(p, &row, norm, cache),
+            let deltas = self.state.deltas.as_ref();
+            let adapted = deltas.and_then(|deltas| Some((deltas, deltas.at(n, row.site)?)));
+            match (&row.from, row.each.is_empty(), adapted) {
+                (_, _, Some((deltas, delta))) => {
+                    self.product_adapted(p, &row, deltas, delta, cache);
+                }
+                (From::Stream(norm), false, None) => self.products(p, &row, norm, cache),
                 _ => self.product(p, &row, cache),
             }
             if row.site == last {
@@ -203,7 +216,7 @@ impl<'a> Blocks<'a> {
     fn product(&self, p: &mut Recorder, row: &Row<'_>, cache: &KvCache) {
         match self.way(p, row.matrix) {
             Way::Apart => self.product_apart(p, row, cache),
-            Way::Normed(w) => self.product_normed(p, row, w, cache),
+            Way::Normed(w) => self.product_normed(p, row, w, None, cache),
             Way::Streamed(w, streamed) => self.product_streamed(p, row, w, streamed, cache),
         }
     }
@@ -212,6 +225,45 @@ impl<'a> Blocks<'a> {
         let input = self.input(p, &row.from);
         let (y, product) = self.result(&row.to);
         multiply(p, self.width, row.matrix, &input, y, product);
+        self.rotate(p, &row.to, cache);
+    }
+
+    /// A product with what the pairs of adapters add to it. They take its input before it is rounded.
+    fn product_adapted(
+        &self,
+        p: &mut Recorder,
+        row: &Row<'_>,
+        deltas: &Deltas,
+        delta: &Delta,
+        cache: &KvCache,
+    ) {
+        let State { x, q, partials, ff, .. } = self.state;
+        let Deltas { thin: u, apart, .. } = deltas;
+        let batch = self.batch();
+        match &row.from {
+            From::Stream(norm) => p.adapter_thin(&delta.thin, x, Some(norm), u, batch),
+            From::Gate(norm) => p.adapter_thin(&delta.thin, ff, *norm, u, batch),
+            From::Attention(norm) if batch == Batch::Many => {
+                // The queries are not needed any more.
+                p.merge_splits(partials, q);
+                p.adapter_thin(&delta.thin, q, *norm, u, batch);
+            }
+            From::Attention(norm) => p.adapter_thin_merged(&delta.thin, partials, *norm, u),
+        }
+        let added = Added { wide: &delta.wide, u };
+        if let Way::Normed(w) = self.way(p, row.matrix) {
+            return self.product_normed(p, row, w, Some(added), cache);
+        }
+        let input = self.input(p, &row.from);
+        let (y, product) = self.result(&row.to);
+        match row.to {
+            To::Gate(_) => {
+                let both = row.matrix.one_below_the_other();
+                multiply(p, self.width, &both, &input, apart, Product::Store);
+            }
+            _ => multiply(p, self.width, row.matrix, &input, apart, Product::Store),
+        }
+        p.adapter_add(added, apart, y, product, batch);
         self.rotate(p, &row.to, cache);
     }
 
@@ -239,20 +291,38 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    fn product_normed(&self, p: &mut Recorder, row: &Row<'_>, w: &Ternary, cache: &KvCache) {
+    fn product_normed(
+        &self,
+        p: &mut Recorder,
+        row: &Row<'_>,
+        w: &Ternary,
+        added: Option<Added<'_>>,
+        cache: &KvCache,
+    ) {
         let State { x, q, ff, partials, rope_table, .. } = self.state;
         let (y, product) = self.result(&row.to);
-        match (&row.from, &row.to) {
+        let (input, norm) = match (&row.from, &row.to) {
+            // With what pairs add, it would bind more than eight buffers.
             (From::Stream(norm), To::Heads(None))
-                if w.k <= max_rope_columns(p.tuning(), p.gpu().subgroups)
+                if added.is_none()
+                    && w.k <= max_rope_columns(p.tuning(), p.gpu().subgroups)
                     && w.ends_with_heads(self.config.head_dim)
                     && cache.shape.kv != KvType::Int8 =>
             {
                 return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
             }
-            (From::Stream(norm), _) => p.norm_gemv(w, x, Some(norm), y, product),
-            (From::Gate(norm), _) => p.norm_gemv(w, ff, *norm, y, product),
-            (From::Attention(norm), _) => p.merge_norm_gemv(w, partials, *norm, y),
+            (From::Attention(norm), _) => {
+                return match added {
+                    None => p.merge_norm_gemv(w, partials, *norm, y),
+                    Some(added) => p.merge_norm_gemv_adapted(w, partials, *norm, added, y),
+                };
+            }
+            (From::Stream(norm), _) => (x, Some(*norm)),
+            (From::Gate(norm), _) => (ff, *norm),
+        };
+        match added {
+            None => p.norm_gemv(w, input, norm, y, product),
+            Some(added) => p.norm_gemv_adapted(w, input, norm, added, y, product),
         }
         self.rotate(p, &row.to, cache);
     }

@@ -13,7 +13,7 @@ use crate::compute::{
 };
 use crate::error::Result;
 use crate::gpu::{Gpu, Link};
-use crate::model::{Config, Weight};
+use crate::model::{Adapters, Config, Weight};
 use crate::sampling::Mask;
 use crate::source::{Reader, Source};
 
@@ -127,6 +127,10 @@ impl Compute for Engine {
 
     fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>> {
         self.grow(more, most).boxed_local()
+    }
+
+    fn set_adapters<'a>(&'a mut self, adapters: &'a Adapters) -> LocalBoxFuture<'a, Result<()>> {
+        self.set_adapters(adapters).boxed_local()
     }
 
     fn copy_cache(&self, from: usize, to: usize, n: usize) {

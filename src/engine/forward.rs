@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
+use super::adapters::Deltas;
 use super::block::{Blocks, Width};
 use super::head::lm_head_of_stream;
 use super::state::State;
 use super::weights::{Vocabulary, Weights};
 use crate::compute::Site;
 use crate::gpu::{Plan, Recorder};
+use crate::kernels::{Added, Product};
 use crate::model::Config;
 
 /// All layers: they put keys and values into the cache, and the residual stream into `x`.
@@ -20,7 +22,9 @@ pub(super) fn layers(
 ) -> Plan {
     let all = Blocks::new(p, config, weights, state, width);
     blocks(p, &all, 0..weights.blocks.len(), Site::Down);
-    if let (Some((_, stream)), false) = (lm_head_of_stream(weights, state), width.has_rows()) {
+    // A step of one token that passes the stream on has made this already.
+    let made = width == Width::Few || all.streamed.is_some();
+    if let (Some((_, stream)), false) = (lm_head_of_stream(weights, state), made) {
         p.stream_of_last(&state.x, &weights.output_norm, stream);
     }
     p.finish()
@@ -56,14 +60,23 @@ fn embed(p: &mut Recorder, all: &Blocks<'_>) {
     let State { tokens, x, .. } = state;
     let scale = config.embedding_scale;
     let norm = weights.blocks.first().map(|block| &block.attn_norm);
+    let deltas = state.deltas.as_ref();
+    let adapted = deltas.and_then(|deltas| Some((deltas, deltas.embedding.as_ref()?)));
+    // With adapters the stream is not passed on, so `x` alone has to be right.
+    let y = adapted.map_or(x, |(deltas, _)| &deltas.apart);
     match (&weights.token_embd, streamed.as_ref().zip(norm)) {
         (Vocabulary::Packed(embd), Some((streamed, norm))) => {
-            p.embed_stream(tokens, embd, scale, norm, x, streamed.stream);
+            p.embed_stream(tokens, embd, scale, norm, y, streamed.stream);
         }
-        (Vocabulary::Packed(embd), None) => p.embed_packed(tokens, embd, scale, x, all.has_rows()),
+        (Vocabulary::Packed(embd), None) => p.embed_packed(tokens, embd, scale, y, all.has_rows()),
         (Vocabulary::Dense(embd), made) => {
-            p.embed(tokens, embd, scale, x, all.has_rows());
-            made.into_iter().for_each(|(made, norm)| p.stream_of_last(x, norm, made.stream));
+            p.embed(tokens, embd, scale, y, all.has_rows());
+            made.into_iter().for_each(|(made, norm)| p.stream_of_last(y, norm, made.stream));
         }
+    }
+    if let Some((Deltas { thin, apart, .. }, delta)) = adapted {
+        p.embed(tokens, &delta.rows, 1.0, thin, all.has_rows());
+        let added = Added { wide: &delta.wide, u: thin };
+        p.adapter_add(added, apart, x, Product::Store, all.batch());
     }
 }

@@ -1,29 +1,52 @@
 //! The kernels from the residual stream to logits, and to the log-probabilities of tokens.
 
+use super::adapters::{Deltas, HeadDelta};
 use super::state::{Slot, State};
 use super::weights::{Vocabulary, Weights};
 use crate::gpu::{Buffer, Extent, Plan, Recorder};
-use crate::kernels::{DenseType, Packed, Product, Stream};
+use crate::kernels::{Added, Batch, DenseType, Packed, Product, Stream};
 
 /// From the residual stream of few tokens to the logits after each.
 pub(super) fn logits_of_few(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
     let State { x, few_last, few_logits, last_q, .. } = state;
     let norm = &weights.output_norm;
+    let y = adapted(state).map_or(few_logits, |(_, head)| &head.apart);
     match (weights.lm_head(), last_q) {
         (Vocabulary::Dense(w), _) => {
             p.rms_norm_of_all(x, norm, few_last);
-            p.gemm_lm_head(w, few_last, few_logits);
+            p.gemm_lm_head(w, few_last, y);
         }
         (Vocabulary::Packed(w), None) => {
             p.rms_norm_of_all(x, norm, few_last);
-            p.gemv_packed_floats(w, few_last, few_logits, Product::Store, true);
+            p.gemv_packed_floats(w, few_last, y, Product::Store, true);
         }
         (Vocabulary::Packed(w), Some(q)) => {
             p.rms_norm_quantize_groups(x, norm, q);
-            p.gemv_packed(w, q, few_logits, Product::Store, true);
+            p.gemv_packed(w, q, y, Product::Store, true);
         }
     }
+    add_pairs(p, weights, state, few_logits, Batch::Few);
     p.finish()
+}
+
+/// The pairs on the LM head, if there are any.
+fn adapted(state: &State) -> Option<(&Deltas, &HeadDelta)> {
+    let deltas = state.deltas.as_ref()?;
+    Some((deltas, deltas.head.as_ref()?))
+}
+
+/// If there are pairs on the LM head, adds what they make of the residual stream to the logits, which were
+/// computed apart.
+fn add_pairs(
+    p: &mut Recorder,
+    weights: &Weights,
+    state: &State,
+    logits: &Buffer<f32>,
+    batch: Batch,
+) {
+    let Some((Deltas { thin: u, .. }, HeadDelta { delta, apart })) = adapted(state) else { return };
+    p.adapter_thin(&delta.thin, &state.x, Some(&weights.output_norm), u, batch);
+    p.adapter_add(Added { wide: &delta.wide, u }, apart, logits, Product::Store, batch);
 }
 
 /// From the residual stream of any number of tokens to the hidden state of each.
@@ -66,27 +89,26 @@ pub(super) fn lm_head_of_stream<'a>(
 fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     let State { x, last, last_q, logits, .. } = state;
     let norm = &weights.output_norm;
-    if let Some((w, stream)) = lm_head_of_stream(weights, state) {
-        p.norm_gemv_packed(w, stream, norm.eps, logits);
-        return;
-    }
-    match (weights.lm_head(), last_q) {
-        (Vocabulary::Packed(w), Some(q)) => {
+    let y = adapted(state).map_or(logits, |(_, head)| &head.apart);
+    match (weights.lm_head(), last_q, lm_head_of_stream(weights, state)) {
+        (_, _, Some((w, stream))) => p.norm_gemv_packed(w, stream, norm.eps, y),
+        (Vocabulary::Packed(w), Some(q), None) => {
             p.rms_norm_quantize_groups_of_last(x, norm, q);
-            p.gemv_packed(w, q, logits, Product::Store, false);
+            p.gemv_packed(w, q, y, Product::Store, false);
         }
-        (Vocabulary::Packed(w), None) => {
+        (Vocabulary::Packed(w), None, None) => {
             p.rms_norm(x, norm, last);
-            p.gemv_packed_floats(w, last, logits, Product::Store, false);
+            p.gemv_packed_floats(w, last, y, Product::Store, false);
         }
-        (Vocabulary::Dense(w), _) => {
+        (Vocabulary::Dense(w), _, None) => {
             p.rms_norm(x, norm, last);
             match w.ty {
-                DenseType::F16Split => p.gemv_lm_head_split(w, last, logits),
-                DenseType::F16 | DenseType::F32 => p.gemv_lm_head(w, last, logits),
+                DenseType::F16Split => p.gemv_lm_head_split(w, last, y),
+                DenseType::F16 | DenseType::F32 => p.gemv_lm_head(w, last, y),
             }
         }
     }
+    add_pairs(p, weights, state, logits, Batch::Last);
 }
 
 /// Makes a record of the model's `logits`, from which the slot's token was chosen.

@@ -2,6 +2,7 @@
 //!
 //! The [`Config`] and the `Weights` stay the same while the model runs. The `State` changes.
 
+mod adapters;
 mod bandwidth;
 mod block;
 mod choices;

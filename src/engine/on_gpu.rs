@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::adapters::Deltas;
 use super::bandwidth::bandwidth;
 use super::block::SHORT;
 use super::choices::{Choices, Chosen, Reading, Recorded, Sampled};
@@ -16,7 +17,7 @@ use crate::compute::{Choosing, KvType, Profile, Seat};
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, MAX_BATCH_STEPS, Plan, Readback, Recorder, Step};
 use crate::kernels::{N_RECORDS, Penalties, SamplingParams, vocab_blocks};
-use crate::model::Config;
+use crate::model::{Adapters, Config};
 use crate::sampling::Mask;
 
 /// A model on a GPU, with a KV cache that several sequences share. The engine does not know which
@@ -105,11 +106,33 @@ impl Engine {
         if !self.state.cache.grow(&self.gpu, larger).await? {
             return Ok(false);
         }
+        self.record_plans();
+        Ok(true)
+    }
+
+    /// Applies these adapters, and no others, to the steps to come. If this fails, none is applied.
+    ///
+    /// Errors: `bad-adapter` for a pair on a matrix that the GPU cannot bind alone, `out-of-memory`,
+    /// `device-lost`.
+    pub async fn set_adapters(&mut self, adapters: &Adapters) -> Result<()> {
+        if self.state.deltas.take().is_some() {
+            self.record_plans();
+        }
+        if !adapters.is_empty() {
+            let model = (&self.config, &*self.weights);
+            let deltas =
+                Deltas::upload(&self.gpu, model, (self.chunk(), self.state.few), adapters).await?;
+            self.state.deltas = Some(deltas);
+            self.record_plans();
+        }
+        Ok(())
+    }
+
+    fn record_plans(&mut self) {
         let mut recorder = Recorder::new(&self.gpu, &self.state.step);
         let candidates = self.candidates.as_ref();
         self.plans =
             Plans::record(&mut recorder, &self.config, &self.weights, &self.state, candidates);
-        Ok(true)
     }
 
     /// Buffers of the KV cache: the keys of the first block, its values, and so on.
@@ -471,7 +494,9 @@ impl Engine {
     pub(super) fn to_token_as(&self, n_tokens: u32, choosing: &Choosing) -> Vec<&Plan> {
         let Plans { slots, logits, .. } = &self.plans;
         let slot = &slots[self.slot.get()];
-        let choose = slot.of_hidden_state(choosing, self.candidates.as_ref(), logits);
+        let is_adapted = self.state.deltas.as_ref().is_some_and(|deltas| deltas.head.is_some());
+        let candidates = self.candidates.as_ref().filter(|_| !is_adapted);
+        let choose = slot.of_hidden_state(choosing, candidates, logits);
         [self.layers(n_tokens)].into_iter().chain(choose).collect()
     }
 

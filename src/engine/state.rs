@@ -1,5 +1,6 @@
 //! The memory that changes while the model runs: activations, the KV cache, the next token.
 
+use super::adapters::Deltas;
 use super::kv_cache::Cache;
 use super::weights::Weights;
 use crate::compute::{EngineOptions, MAX_SPANS};
@@ -144,6 +145,8 @@ pub(super) struct State {
     pub(super) ff_h: Activations,
     /// If each matrix norms its input by itself.
     pub(super) apart: Option<Apart>,
+    /// The adapters that are applied, if there are any.
+    pub(super) deltas: Option<Deltas>,
     /// The residual stream of one token as the input of the next product, if all matrices suit the
     /// kernels of the stream.
     pub(super) stream: Option<Stream>,
@@ -307,6 +310,7 @@ impl State {
                 normed: a.buffer("normed", chunk * n_embd).using(rows(n_embd)),
                 gate_up: a.buffer("gate_up", chunk * 2 * n_ff).using(rows(2 * n_ff)),
             }),
+            deltas: None,
             stream: inputs
                 .stream
                 .then(|| Stream { words: a.buffer("stream", Stream::words(n_embd)) }),

@@ -218,6 +218,28 @@ impl Matrix {
         }
     }
 
+    /// Stacked matrices as one, whose rows are those of the first matrix, and then those of the second. A
+    /// matrix that [`Matrix::splits`] can be bound so.
+    pub(super) fn one_below_the_other(&self) -> Self {
+        match self {
+            Self::Ternary(w) => Self::Ternary(w.one_below_the_other()),
+            Self::Packed(w) => Self::Packed(w.one_below_the_other()),
+        }
+    }
+
+    /// Whether each of the stacked matrices begins where a binding may begin.
+    pub(super) fn splits(&self) -> bool {
+        let begins = |words: usize| (words * size_of::<u32>()).is_multiple_of(256);
+        match self {
+            Self::Ternary(w) => {
+                w.shards.iter().all(|shard| begins(shard.buffer.len() / w.matrices))
+            }
+            Self::Packed(w) => w.shards.iter().all(|shard| {
+                begins(shard.codes.len() / w.matrices) && begins(shard.scales.len() / w.matrices)
+            }),
+        }
+    }
+
     fn target(&self, matrix: usize, first_row: usize) -> Target<'_> {
         match self {
             Self::Ternary(w) => Target::Ternary(Stacked { w, matrix, first_row }),

@@ -16,7 +16,7 @@ use crate::compute::{
     Seat, Site, Span, Steps, Tap, Traits,
 };
 use crate::error::{Error, Result};
-use crate::model::Config;
+use crate::model::{Adapters, Config};
 use crate::sampling::{Logprobs, Mask, Sampling};
 
 /// The most sequences of a step. Also the most tokens of a draft pass.
@@ -379,6 +379,10 @@ impl<M: Model> Compute for Host<M> {
             self.positions = larger;
         }
         ready(Ok(has_room)).boxed_local()
+    }
+
+    fn set_adapters<'a>(&'a mut self, adapters: &'a Adapters) -> LocalBoxFuture<'a, Result<()>> {
+        ready(self.model.get_mut().set_adapters(adapters)).boxed_local()
     }
 
     fn copy_cache(&self, from: usize, to: usize, n: usize) {

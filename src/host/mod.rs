@@ -6,7 +6,8 @@ mod compute;
 pub use compute::{Host, HostTraits};
 
 use crate::compute::{About, Site};
-use crate::model::Config;
+use crate::error::Result;
+use crate::model::{Adapters, Config};
 
 /// A token to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,12 @@ pub trait Model {
     fn best(&mut self, _streams: &[Vec<f32>]) -> Option<Vec<u32>> {
         None
     }
+
+    /// Applies these adapters, and no others, to the tokens to come. If there is no memory for them, none is
+    /// applied.
+    ///
+    /// Errors: `out-of-memory`.
+    fn set_adapters(&mut self, adapters: &Adapters) -> Result<()>;
 
     /// Bytes of a position in each buffer of the KV cache, a multiple of 4. The buffers are the keys of
     /// the first block, its values, and so on.

@@ -15,6 +15,9 @@
 use crate::gpu::Kernel;
 
 // These are outside of the macro, because rustfmt looks for no modules inside one.
+mod adapter_add;
+mod adapter_thin;
+mod adapter_thin_merged;
 mod attention;
 mod attention_decode;
 mod attention_merge;
@@ -77,6 +80,8 @@ mod weight;
 mod workgroups;
 
 pub use crate::compute::{KvType, NO_TOKEN};
+pub use adapter_add::{Added, Wide};
+pub use adapter_thin::{Batch, Thin};
 pub use attention::{AttentionShape, KvCache, Partials};
 pub use attention_decode::{SHORT, SHORT_SPLIT, decoded_positions};
 pub use best_of_each::BestOfBlock;
@@ -103,6 +108,9 @@ macro_rules! kernels {
 }
 
 kernels! {
+    adapter_add,
+    adapter_thin,
+    adapter_thin_merged,
     attention,
     attention_decode,
     attention_merge,

@@ -119,6 +119,26 @@ impl Packed {
         Self { shards, ..*self }
     }
 
+    /// Stacked matrices as one, as [`Ternary::one_below_the_other`](super::weight::Ternary::one_below_the_other).
+    pub fn one_below_the_other(&self) -> Self {
+        let Self { rows, matrices, .. } = *self;
+        let shards = (0..matrices).flat_map(|matrix| {
+            self.shards.iter().map(move |shard| {
+                let of_matrix = |buffer: &Buffer<u32>| {
+                    let words = buffer.len() / matrices;
+                    buffer.range(matrix * words, words)
+                };
+                PackedShard {
+                    codes: of_matrix(&shard.codes),
+                    scales: of_matrix(&shard.scales),
+                    rows: matrix * rows + shard.rows.start..matrix * rows + shard.rows.end,
+                }
+            })
+        });
+        let shards = shards.collect();
+        Self { rows: matrices * rows, matrices: 1, shards, ..*self }
+    }
+
     /// Whether every 32 rows are in one shard. Their results share a scale when they are
     /// activations.
     pub fn ends_with_groups(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The constants of the products of one token, for each row of the table in `products.rs`.
 
+use super::adapter_add::wide_consts;
 use super::attention::AttentionShape;
 use super::packed::{Packed, example_matrix, lanes_of, packed_consts, teams_consts};
 use super::rows::{RowGroups, ShardRows, norm_consts, ternary_consts};
@@ -171,4 +172,12 @@ pub(super) fn row_pairs_example() -> Vec<Const> {
     let groups = groups_of_pairs(&Tuning::card(None, 256), rows.k).normed_consts_if(false);
     let own = row_pairs(&AttentionShape::EXAMPLE, groups, 1e-5);
     [ternary_consts(&rows, Product::Store, true), own].concat()
+}
+
+pub(super) fn adapted_row_example() -> Vec<Const> {
+    [row_example(), wide_consts(&[6912, 6912], 16)].concat()
+}
+
+pub(super) fn adapted_merged_row_example() -> Vec<Const> {
+    [merged_row_example(), wide_consts(&[2560], 16)].concat()
 }

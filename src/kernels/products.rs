@@ -158,6 +158,14 @@ const ROWS: Part = Part {
     wgsl: wgsl!("products/rows", "shared/gated"),
 };
 
+/// As [`ROWS`], with what the pairs of adapters add to each row.
+const ADAPTED_ROWS: Part = Part {
+    bindings: &[("b", Access::Read), ("u", Access::Read), ("y", Access::Write)],
+    step: false,
+    reductions: &[],
+    wgsl: wgsl!("products/adapted_rows", "shared/adapter_delta", "shared/gated"),
+};
+
 /// Rotates pairs of a head and fills the cache.
 const PAIRS: Part = Part {
     bindings: &[
@@ -373,13 +381,15 @@ macro_rules! products {
 }
 
 products! {
-    // kernel                name                      prologue    format   epilogue  example
-    NORM_GEMV              "norm_gemv":               ROW,        TERNARY, ROWS,     row_example;
-    NORM_GEMV_ROPE_KV      "norm_gemv_rope_kv":       ROW,        TERNARY, PAIRS,    row_pairs_example;
-    MERGE_NORM_GEMV        "merge_norm_gemv":         MERGED_ROW, TERNARY, ROWS,     merged_row_example;
-    NORM_GEMV_PACKED       "norm_gemv_packed":        NORM,       PACKED,  ROWS,     norm_rows_example;
-    NORM_GATED_PACKED      "norm_gated_packed":       NORM,       PACKED,  GATE,     norm_gate_example;
-    NORM_GEMV_HEADS_PACKED "norm_gemv_heads_packed":  NORM,       PACKED,  HEADS,    norm_heads_example;
-    STREAM_PACKED          "stream_packed":           GIVEN,      PACKED,  STREAM,   given_example;
-    MERGE_STREAM_PACKED    "merge_stream_packed":     MERGE,      PACKED,  STREAM,   merge_example;
+    // kernel               name                       prologue    format   epilogue      example
+    NORM_GEMV               "norm_gemv":               ROW,        TERNARY, ROWS,         row_example;
+    NORM_GEMV_ROPE_KV       "norm_gemv_rope_kv":       ROW,        TERNARY, PAIRS,        row_pairs_example;
+    MERGE_NORM_GEMV         "merge_norm_gemv":         MERGED_ROW, TERNARY, ROWS,         merged_row_example;
+    NORM_GEMV_PACKED        "norm_gemv_packed":        NORM,       PACKED,  ROWS,         norm_rows_example;
+    NORM_GATED_PACKED       "norm_gated_packed":       NORM,       PACKED,  GATE,         norm_gate_example;
+    NORM_GEMV_HEADS_PACKED  "norm_gemv_heads_packed":  NORM,       PACKED,  HEADS,        norm_heads_example;
+    STREAM_PACKED           "stream_packed":           GIVEN,      PACKED,  STREAM,       given_example;
+    MERGE_STREAM_PACKED     "merge_stream_packed":     MERGE,      PACKED,  STREAM,       merge_example;
+    NORM_GEMV_ADAPTED       "norm_gemv_adapted":       ROW,        TERNARY, ADAPTED_ROWS, adapted_row_example;
+    MERGE_NORM_GEMV_ADAPTED "merge_norm_gemv_adapted": MERGED_ROW, TERNARY, ADAPTED_ROWS, adapted_merged_row_example;
 }

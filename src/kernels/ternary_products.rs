@@ -1,13 +1,16 @@
 //! The products of one token with ternary matrices: the rows of [`products`](super::products) with that
 //! format.
 
+use super::adapter_add::Added;
 use super::attention::{KvCache, Partials};
 use super::product_consts as consts;
-use super::products::{MERGE_NORM_GEMV, NORM_GEMV, NORM_GEMV_ROPE_KV};
+use super::products::{
+    MERGE_NORM_GEMV, MERGE_NORM_GEMV_ADAPTED, NORM_GEMV, NORM_GEMV_ADAPTED, NORM_GEMV_ROPE_KV,
+};
 use super::rows::{Instead, TernaryProduct, weight_or};
 use super::splits::{FEW_SPLITS, MAX_SPLITS};
 use super::weight::{Norm, Product, Ternary};
-use crate::gpu::{Buffer, Extent, Recorder};
+use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder};
 
 impl Recorder<'_> {
     /// The product of `w` with one token's `x` `[k]`, which is normed if there is a `norm`, and
@@ -21,20 +24,46 @@ impl Recorder<'_> {
         y: &Buffer<f32>,
         product: Product,
     ) {
+        self.normed_row(w, x, norm, None, y, product);
+    }
+
+    /// As [`Recorder::norm_gemv`], with what pairs add to the products.
+    pub fn norm_gemv_adapted(
+        &mut self,
+        w: &Ternary,
+        x: &Buffer<f32>,
+        norm: Option<&Norm>,
+        added: Added<'_>,
+        y: &Buffer<f32>,
+        product: Product,
+    ) {
+        self.normed_row(w, x, norm, Some(added), y, product);
+    }
+
+    fn normed_row(
+        &mut self,
+        w: &Ternary,
+        x: &Buffer<f32>,
+        norm: Option<&Norm>,
+        added: Option<Added<'_>>,
+        y: &Buffer<f32>,
+        product: Product,
+    ) {
         let groups = consts::groups_of_rows(self.tuning(), w.k, product);
         let weight = weight_or(norm, x);
+        let consts =
+            consts::row(groups.normed_consts(self.gpu(), w.k, 0), norm.map(|norm| norm.eps));
+        let [input, output]: [&[&dyn Bound]; 2] = [&[x, &weight], &[y]];
+        let (kernel, consts, added) = adapted([&NORM_GEMV, &NORM_GEMV_ADAPTED], consts, added);
         TernaryProduct {
-            kernel: &NORM_GEMV,
+            kernel,
             w,
             product,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts::row(
-                groups.normed_consts(self.gpu(), w.k, 0),
-                norm.map(|norm| norm.eps),
-            ),
+            consts,
             instead: Vec::new(),
-            buffers: &[x, &weight, y],
+            buffers: &[input, added.as_slice(), output].concat(),
         }
         .record(self);
     }
@@ -83,24 +112,67 @@ impl Recorder<'_> {
         norm: Option<&Norm>,
         y: &Buffer<f32>,
     ) {
+        self.merged_row(w, partials, norm, None, y);
+    }
+
+    /// As [`Recorder::merge_norm_gemv`], with what pairs add to the products.
+    pub fn merge_norm_gemv_adapted(
+        &mut self,
+        w: &Ternary,
+        partials: &Partials,
+        norm: Option<&Norm>,
+        added: Added<'_>,
+        y: &Buffer<f32>,
+    ) {
+        self.merged_row(w, partials, norm, Some(added), y);
+    }
+
+    fn merged_row(
+        &mut self,
+        w: &Ternary,
+        partials: &Partials,
+        norm: Option<&Norm>,
+        added: Option<Added<'_>>,
+        y: &Buffer<f32>,
+    ) {
         let Partials { shape, sums, max_total } = partials;
         let groups = consts::groups_of_merged(self.tuning(), w.k);
         let weight = weight_or(norm, sums);
-        let consts = |splits| {
+        let kernels = [&MERGE_NORM_GEMV, &MERGE_NORM_GEMV_ADAPTED];
+        let of_splits = |splits| {
             let groups = groups.normed_consts(self.gpu(), w.k, 0);
-            consts::merged_row(shape, groups, norm.map(|norm| norm.eps), splits)
+            let own = consts::merged_row(shape, groups, norm.map(|norm| norm.eps), splits);
+            adapted(kernels, own, added)
         };
-        let few = FEW_SPLITS.map(|(splits, is_taken)| Instead { is_taken, consts: consts(splits) });
+        let few =
+            FEW_SPLITS.map(|(splits, is_taken)| Instead { is_taken, consts: of_splits(splits).1 });
+        let (kernel, consts, added) = of_splits(MAX_SPLITS);
+        let [input, output]: [&[&dyn Bound]; 2] = [&[sums, max_total, &weight], &[y]];
         TernaryProduct {
-            kernel: &MERGE_NORM_GEMV,
+            kernel,
             w,
             product: Product::Add,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(MAX_SPLITS),
+            consts,
             instead: few.into(),
-            buffers: &[sums, max_total, &weight, y],
+            buffers: &[input, added.as_slice(), output].concat(),
         }
         .record(self);
+    }
+}
+
+/// The second of `kernels` if pairs add something, or else the first; its constants; and the buffers that it
+/// binds before its result.
+fn adapted<'a>(
+    [plain, adapted]: [&'static Kernel; 2],
+    consts: Vec<Const>,
+    added: Option<Added<'a>>,
+) -> (&'static Kernel, Vec<Const>, Vec<&'a dyn Bound>) {
+    match added {
+        None => (plain, consts, Vec::new()),
+        Some(Added { wide, u }) => {
+            (adapted, [consts, wide.consts()].concat(), vec![&wide.b as &dyn Bound, u])
+        }
     }
 }

@@ -42,6 +42,22 @@ impl Ternary {
         Self { k: *k, rows: self.rows, matrices: *matrices, shards, scale: scale.clone() }
     }
 
+    /// Stacked matrices as one, whose rows are those of the first matrix, and then those of the second.
+    pub fn one_below_the_other(&self) -> Self {
+        let Self { k, rows, matrices, ref scale, .. } = *self;
+        let shards = (0..matrices).flat_map(|matrix| {
+            self.shards.iter().map(move |shard| {
+                let words = shard.buffer.len() / matrices;
+                Shard {
+                    buffer: shard.buffer.range(matrix * words, words),
+                    rows: matrix * rows + shard.rows.start..matrix * rows + shard.rows.end,
+                }
+            })
+        });
+        let shards = shards.collect();
+        Self { k, rows: matrices * rows, matrices: 1, shards, scale: scale.clone() }
+    }
+
     /// Whether each head's `head_dim` rows are in one shard.
     pub fn ends_with_heads(&self, head_dim: usize) -> bool {
         self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(head_dim))

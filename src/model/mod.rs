@@ -1,5 +1,6 @@
 //! A model's architecture and sizes, and the tensors it needs.
 
+pub mod adapter;
 mod architecture;
 mod config;
 mod pooling;
@@ -7,6 +8,7 @@ mod role;
 mod rope;
 pub mod weights;
 
+pub use adapter::{Adapter, Adapters};
 pub use architecture::{ARCHITECTURES, Activation, Architecture, RopePairs};
 pub use config::Config;
 pub use pooling::Pooling;

@@ -14,6 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::compute::{Progress, Site, Tap};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorType};
+use crate::model::adapter::{Adapter, Adapters, Input};
 use crate::model::weights::weights;
 use crate::model::{Angles, Config, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
@@ -28,6 +29,7 @@ pub struct Reference {
     pub config: Config,
     /// The model's tokenizer.
     pub tokenizer: Tokenizer,
+    table: Vec<Weight>,
     layers: Layers,
     n_past: usize,
 }
@@ -38,6 +40,7 @@ struct Layers {
     weights: Weights,
     angles: Angles,
     cache: Vec<KvCache>,
+    adapters: Adapters,
     /// A hash of the bytes of all tensors.
     sample: u64,
 }
@@ -111,6 +114,19 @@ impl Reference {
         Ok(ids.iter().map(logits).collect())
     }
 
+    /// Reads an adapter for this model.
+    ///
+    /// Errors: those of [`Adapter::read`].
+    pub async fn load_adapter<S: Source>(&self, reader: &mut Reader<S>) -> Result<Adapter> {
+        Adapter::read(reader, &self.config, &self.table).await
+    }
+
+    /// Applies these adapters, and no others, from the next token on. Tokens of the context stay as they
+    /// are.
+    pub fn set_adapters(&mut self, adapters: Adapters) {
+        self.layers.adapters = adapters;
+    }
+
     /// Empties the context.
     pub fn reset(&mut self) {
         self.n_past = 0;
@@ -159,15 +175,21 @@ impl Layers {
             RopePairs::Neighbours => ops::rope_neighbours(x, &rope),
         };
         let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
+        self.adapters.add(Role::TokenEmbd, 0, Input::Token(id), &mut x);
         x.iter_mut().for_each(|x| *x *= config.embedding_scale);
 
         for (n, (block, cache)) in self.weights.blocks.iter().zip(&mut self.cache).enumerate() {
             let is_last = |here: Site| tap == Tap::Product(n, here);
+            let product = |w: &Matrix, role: Role, x: &[f32]| {
+                let mut y = w.times(x);
+                self.adapters.add(role, n, Input::Values(x), &mut y);
+                y
+            };
             let h = ops::rms_norm(&x, &block.attn_norm, eps);
-            let of_h = |w: &Matrix, norm_in| w.times(&norm_if(h.clone(), norm_in));
-            let q = of_h(&block.attn_q, &block.attn_q_norm_in);
-            let k = of_h(&block.attn_k, &block.attn_k_norm_in);
-            let v = of_h(&block.attn_v, &block.attn_v_norm_in);
+            let of_h = |w, role, norm_in| product(w, role, &norm_if(h.clone(), norm_in));
+            let q = of_h(&block.attn_q, Role::AttnQ, &block.attn_q_norm_in);
+            let k = of_h(&block.attn_k, Role::AttnK, &block.attn_k_norm_in);
+            let v = of_h(&block.attn_v, Role::AttnV, &block.attn_v_norm_in);
             let products = is_last(Site::Qkv).then(|| [&q[..], &k, &v].concat());
             let mut q = norm_if(q, &block.attn_q_norm);
             let mut k = norm_if(k, &block.attn_k_norm);
@@ -183,21 +205,23 @@ impl Layers {
             }
             let attn = ops::attention(&q, keys, values, n_head, n_head_kv, head_dim);
             let attn = norm_if(attn, &block.attn_sub_norm);
-            add(&mut x, &block.attn_output.times(&attn), config.residual_scale);
+            let y = product(&block.attn_output, Role::AttnOutput, &attn);
+            add(&mut x, &y, config.residual_scale);
             if is_last(Site::Output) {
                 return x;
             }
 
             let h = ops::rms_norm(&x, &block.ffn_norm, eps);
-            let of_h = |w: &Matrix, norm_in| w.times(&norm_if(h.clone(), norm_in));
-            let gate = of_h(&block.ffn_gate, &block.ffn_gate_norm_in);
-            let up = of_h(&block.ffn_up, &block.ffn_up_norm_in);
+            let of_h = |w, role, norm_in| product(w, role, &norm_if(h.clone(), norm_in));
+            let gate = of_h(&block.ffn_gate, Role::FfnGate, &block.ffn_gate_norm_in);
+            let up = of_h(&block.ffn_up, Role::FfnUp, &block.ffn_up_norm_in);
             let h = ops::gated(config.architecture.activation, &gate, &up);
             if is_last(Site::GateUp) {
                 return h;
             }
             let h = norm_if(h, &block.ffn_sub_norm);
-            add(&mut x, &block.ffn_down.times(&h), config.residual_scale);
+            let y = product(&block.ffn_down, Role::FfnDown, &h);
+            add(&mut x, &y, config.residual_scale);
             if is_last(Site::Down) {
                 return x;
             }
@@ -216,6 +240,7 @@ impl Layers {
         let h = self.hidden(x);
         let lm_head = self.weights.output.as_ref().unwrap_or(&self.weights.token_embd);
         let mut logits = ops::matvec_f32(lm_head, config.n_embd, &h);
+        self.adapters.add(Role::Output, 0, Input::Values(&h), &mut logits);
         logits.truncate(config.n_vocab);
         logits.iter_mut().for_each(|logit| *logit /= config.logit_scale);
         logits
@@ -303,7 +328,7 @@ impl Reference {
         let layers =
             Layers::load(reader, config.clone(), &table, options.layout, context, &mut |_| {})
                 .await?;
-        Ok(Self { config, tokenizer, layers, n_past: 0 })
+        Ok(Self { config, tokenizer, table, layers, n_past: 0 })
     }
 }
 
@@ -339,7 +364,8 @@ impl Layers {
         }
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cache = (0..config.n_layer).map(|_| KvCache::default()).collect();
-        Ok(Self { config, weights, angles, cache, sample: hasher.finish() })
+        let (adapters, sample) = (Adapters::default(), hasher.finish());
+        Ok(Self { config, weights, angles, cache, adapters, sample })
     }
 }
 

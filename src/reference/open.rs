@@ -8,7 +8,7 @@ use crate::compute::{
 };
 use crate::error::Result;
 use crate::host::{Host, HostTraits, Model, Row};
-use crate::model::{Config, Weight};
+use crate::model::{Adapters, Config, Weight};
 use crate::source::{Reader, Source};
 use crate::ternary::Layout;
 
@@ -83,6 +83,11 @@ impl Model for Layers {
 
     fn logits(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {
         streams.iter().map(|x| Self::logits(self, x)).collect()
+    }
+
+    fn set_adapters(&mut self, adapters: &Adapters) -> Result<()> {
+        self.adapters = adapters.clone();
+        Ok(())
     }
 
     fn position_bytes(&self) -> usize {

@@ -145,6 +145,13 @@ impl Caches {
         self.all.clear();
     }
 
+    /// Forgets the keys and values of all sequences. Their tokens stay known.
+    pub(super) fn forget_values(&mut self) {
+        for cached in self.all.values_mut() {
+            (cached.filled, cached.room) = (0, 0..0);
+        }
+    }
+
     /// The sequence with this id, if it still has its range.
     pub(super) fn get(&mut self, id: CacheId) -> Option<&mut Cached> {
         self.all.get_mut(&id)

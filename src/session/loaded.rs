@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
+use std::sync::Weak;
 
 use futures_util::future::try_join;
 use web_time::Duration;
@@ -17,7 +18,7 @@ use super::pace::Pace;
 use crate::chat::{self, Message, Template, Tools};
 use crate::compute::{Choosing, Compute, EngineOptions, Opening, Profile, Progress, Traits};
 use crate::error::{Error, Result};
-use crate::model::Pooling;
+use crate::model::{Adapter, Adapters, Pooling, Weight};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
@@ -39,9 +40,16 @@ pub struct Session {
     pub(super) asked: Option<Conversation>,
     /// The log-probabilities of the options that were decided last, without a text.
     pub(super) prior: Option<Prior>,
+    /// The model's tensors, with which adapters are compared.
+    pub(super) table: Vec<Weight>,
+    /// The adapters that were loaded for this model.
+    pub(super) own: Vec<Weak<Adapter>>,
+    /// Those that are applied.
+    pub(super) adapters: Adapters,
     /// A hash of the file's header and length, which identifies the file.
     file: u64,
-    /// A hash of everything that keys and values depend on: the model, and how it was loaded.
+    /// A hash of everything that keys and values depend on without adapters: the model, and how it was
+    /// loaded.
     pub(super) saved_as: u64,
 }
 
@@ -50,6 +58,8 @@ pub struct Memory {
     file: u64,
     tokens: Vec<u32>,
     conversation: Option<Conversation>,
+    own: Vec<Weak<Adapter>>,
+    adapters: Adapters,
 }
 
 impl Session {
@@ -144,6 +154,9 @@ impl Session {
             pooling,
             asked: None,
             prior: None,
+            table,
+            own: Vec::new(),
+            adapters: Adapters::default(),
             file,
             saved_as,
         })
@@ -155,20 +168,23 @@ impl Session {
             Some(latest) => (latest.tokens.clone(), latest.conversation.clone()),
             None => Default::default(),
         };
-        Memory { file: self.file, tokens, conversation }
+        let Self { file, own, adapters, .. } = self;
+        Memory { file, tokens, conversation, own, adapters }
     }
 
     /// Makes a session that was just loaded continue where the session of `memory` was. The KV
-    /// cache is computed again when it is next needed.
+    /// cache is computed again when it is next needed. The adapters are applied again.
     ///
-    /// Errors: `integrity` if the two were not loaded from the same file.
-    pub fn recall(&mut self, memory: &Memory) -> Result<()> {
+    /// Errors: `integrity` if the two were not loaded from the same file; `out-of-memory` and
+    /// `device-lost`, from applying adapters.
+    pub async fn recall(&mut self, memory: &Memory) -> Result<()> {
         if self.file != memory.file {
             return Err(Error::Integrity {
                 expected: "the file that the model was loaded from at first".into(),
                 found: "another".into(),
             });
         }
+        self.take_adapters(&memory.own, &memory.adapters).await?;
         self.caches.clear();
         self.caches.remember(memory.tokens.clone(), memory.conversation.clone());
         Ok(())

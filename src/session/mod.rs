@@ -1,5 +1,6 @@
 //! A loaded model: prompt in, tokens out.
 
+mod adapters;
 mod admission;
 mod asked;
 mod caches;

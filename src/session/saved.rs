@@ -47,7 +47,7 @@ const CALLER: usize = ROLES.len();
 
 /// Everything that is saved, except keys and values.
 struct Head {
-    /// The hash of the model and of how it was loaded.
+    /// The hash of the model, of how it was loaded, and of its adapters.
     model: u64,
     /// A note of the caller.
     note: String,
@@ -87,7 +87,7 @@ impl Session {
         let next = self.conversation(&messages, None, tools, None)?;
         let (first, positions) = self.caches.holding(&next.prompt).unwrap_or_default();
         let head = Head {
-            model: self.saved_as,
+            model: self.values_hash(),
             note: note.into(),
             messages,
             tools: tools.map(|tools| tools.written()).unwrap_or_default(),
@@ -113,16 +113,18 @@ impl Session {
 
     /// Makes the KV cache hold a conversation that [`Session::save`] wrote. Gives the note.
     ///
-    /// Errors: `bad-option` (`chat`) if the bytes are damaged, or belong to another model or to other
-    /// options of loading; those of `source`; `device-lost`.
+    /// Errors: `bad-option` (`chat`) if the bytes are damaged, or belong to another model, to other
+    /// options of loading or to other adapters; those of `source`; `device-lost`.
     pub async fn restore<S: Source>(&mut self, source: &mut S) -> Result<String> {
         self.engine.check()?;
         // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let mut hasher = Hasher::default();
         let (head, at) = Head::read(source, &mut hasher).await?;
-        if head.model != self.saved_as {
-            return Err(bad("belongs to another model, or to one loaded with other options"));
+        if head.model != self.values_hash() {
+            return Err(bad(
+                "belongs to another model, or to one with other adapters or loaded with other options",
+            ));
         }
         head.check(self.info.vocab_size)?;
         let each = head.positions as u64 * self.engine.position_bytes() as u64;

@@ -16,6 +16,7 @@ use wasm_bindgen_futures::spawn_local;
 use web_sys::{AbortSignal, Blob};
 
 use super::abort::{aborted, or_abort};
+use super::adapters;
 use super::backend::with_events;
 use super::blob::{BlobSource, Gathering};
 use super::decide::{self, Asked};
@@ -34,6 +35,7 @@ use super::tools::Calling;
 use crate::chat::{Template, ToolChoice, no_template};
 use crate::error::Error;
 use crate::session::{Calls, Channel, Constraints, FinishReason, Info, Prompt, Stats, Token};
+use crate::source::Reader;
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
@@ -50,6 +52,7 @@ struct Loaded {
     holder: Holder,
     /// The waiting calls of `generate`.
     calls: Calls<'static>,
+    adapters: adapters::Loaded,
     /// Whether a task is answering them.
     serving: Cell<bool>,
     /// Whether a task is compiling the kernels that the load has left for later.
@@ -82,9 +85,17 @@ impl WasmModel {
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
         let template = session.template().ok().map(Rc::clone);
         drop(lease);
-        let (calls, serving, compiling) = Default::default();
-        let model =
-            Rc::new(Loaded { holder, calls, serving, compiling, tokenizer, template, info });
+        let (calls, adapters, serving, compiling) = Default::default();
+        let model = Rc::new(Loaded {
+            holder,
+            calls,
+            adapters,
+            serving,
+            compiling,
+            tokenizer,
+            template,
+            info,
+        });
         model.compile_rest();
         Ok(Self { model: RefCell::new(Some(model)) })
     }
@@ -361,6 +372,40 @@ impl WasmModel {
         .await?;
         model.holder.check()?;
         inspect::result(&model.tokenizer, &ids, &options, &found)
+    }
+
+    /// Reads an adapter for this model. Gives its number and facts about it.
+    #[wasm_bindgen(js_name = loadAdapter, unchecked_return_type = "AdapterFacts")]
+    pub async fn load_adapter(&self, file: Blob) -> Result<JsValue, JsValue> {
+        let model = self.model()?;
+        let mut reader = Reader::new(BlobSource::new(file));
+        let mut lease = model.holder.lease().await?;
+        let adapter = with_events(lease.session()?.load_adapter(&mut reader)).await?;
+        drop(lease);
+        model.holder.check()?;
+        to_js(&model.adapters.keep(adapter))
+    }
+
+    /// Applies the adapters of an array of `{ id, scale }`, and no others.
+    #[wasm_bindgen(js_name = setAdapters)]
+    pub async fn set_adapters(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "readonly { id: number, scale: number }[]")]
+        chosen: JsValue,
+    ) -> Result<(), JsValue> {
+        let model = self.model()?;
+        let chosen = model.adapters.chosen(&chosen)?;
+        let mut lease = model.holder.lease().await?;
+        with_events(lease.session()?.set_adapters(&chosen)).await?;
+        drop(lease);
+        Ok(model.holder.check()?)
+    }
+
+    /// Forgets an adapter.
+    #[wasm_bindgen(js_name = freeAdapter)]
+    pub fn free_adapter(&self, id: u32) -> Result<(), JsValue> {
+        self.model()?.adapters.free(id);
+        Ok(())
     }
 
     /// The conversation of `messages` with its keys and values from the KV cache, and `note`, as

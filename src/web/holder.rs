@@ -131,7 +131,7 @@ impl Origin {
         let versions = self.trace.borrow().versions.clone();
         let opened = open(&self.source, &self.options, &reporter, &versions).await;
         let (mut session, trace) = opened?;
-        session.recall(memory)?;
+        session.recall(memory).await?;
         self.trace.replace(trace);
         self.watch(&session);
         Ok(Box::new(session))

@@ -6,7 +6,7 @@
 //! types error log task abort timer logprobs  what crosses the border to JavaScript, and how
 //! digest                                the hash of bytes, by the browser
 //! backend                               the GPU or the CPU
-//! fields tools options prompt decide embed inspect    what a page asks for
+//! fields tools options prompt decide embed inspect adapters   what a page asks for
 //! progress                              what it is told
 //! grammar                               formats of answers, which another module of WebAssembly has
 //! opening                               a load in progress
@@ -33,6 +33,7 @@ mod prompt;
 mod decide;
 mod embed;
 mod inspect;
+mod adapters;
 mod progress;
 mod grammar;
 mod opening;

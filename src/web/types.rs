@@ -7,7 +7,7 @@ const TYPES: &str = "
 import type * as api from './types.js'
 
 /** The options that the crate checks. */
-type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
+type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker' | 'adapters'>
 type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat' | 'tools'> & {
   tools?: (Omit<api.Tool, 'parameters'> & { parameters?: string })[] | undefined
 }
@@ -21,6 +21,11 @@ export interface Embedded {
   values: Float32Array
   tokens: number
   cut: number
+}
+
+/** An adapter, and the number by which it is applied. */
+export interface AdapterFacts extends api.AdapterInfo {
+  id: number
 }
 
 /** A part of a call of a tool, with some of its arguments as its text. */

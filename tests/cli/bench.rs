@@ -14,8 +14,9 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let lengths = ["--decode", "8,99", "--tokens", "4"];
     let times =
         ["--runs", "2", "--loads", "1", "--sampling", "--profile", "--soak", "100", "--json"];
+    let adapter = ["--adapter-rank", "4"];
     let bench = ["bench", "--model", &model, "--backend", "webgpu"];
-    let report = text(&[&bench, &lengths[..], &times[..]].concat());
+    let report = text(&[&bench, &lengths[..], &times[..], &adapter].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let figures = report["figures"].as_array().unwrap();
@@ -33,6 +34,13 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
         "decode, 8 tokens of context, top-k and top-p",
         "decode, 8 tokens of context, top-p",
         "decode, 8 tokens of context, min-p",
+        "time to first token, 16-token prompt, adapter of rank 4",
+        "prefill, 16-token prompt, adapter of rank 4",
+        "decode, 8 tokens of context, adapter of rank 4",
+        "decode, 8 tokens of context, adapter of rank 4, temperature",
+        "decode, 8 tokens of context, adapter of rank 4, top-k and top-p",
+        "decode, 8 tokens of context, adapter of rank 4, top-p",
+        "decode, 8 tokens of context, adapter of rank 4, min-p",
         "abort to its answer",
         "abort to another answer's first token",
     ];
@@ -45,7 +53,9 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
         assert!(least <= median && median <= most, "{figure}");
     }
     let runs: Vec<_> = figures.iter().map(|figure| figure["runs"].as_u64().unwrap()).collect();
-    assert_eq!(runs, [1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
+    let mut expected = vec![2; whats.len()];
+    expected[..3].fill(1);
+    assert_eq!(runs, expected);
     assert!(report["leftOut"].as_array().unwrap().is_empty());
     let decode = &figures[5];
     let rate = number(&decode["median"]) * number(&decode["bytesPerToken"]) / 1e9;

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adapters;
 mod embeddings;
 mod models;
 mod refusals;

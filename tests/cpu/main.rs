@@ -8,6 +8,7 @@ mod embeddings;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adapters;
 mod embed;
 mod families;
 mod goldens;

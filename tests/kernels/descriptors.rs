@@ -91,11 +91,21 @@ fn every_shader_has_a_kernel_of_its_name() {
         .map(|kernel| kernel.name)
         .partition(|name| path(&format!("src/kernels/{name}.rs")).exists());
     assert_eq!(files, named);
-    assert_eq!(products.len(), 8, "{products:?}");
+    assert_eq!(products.len(), 10, "{products:?}");
 }
 
 /// Kernels whose tests share a file.
-const FAMILIES: [(&str, &[&str]); 10] = [
+const FAMILIES: [(&str, &[&str]); 11] = [
+    (
+        "adapters",
+        &[
+            "adapter_add",
+            "adapter_thin",
+            "adapter_thin_merged",
+            "merge_norm_gemv_adapted",
+            "norm_gemv_adapted",
+        ],
+    ),
     (
         "attention",
         &[

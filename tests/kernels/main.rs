@@ -17,6 +17,7 @@ mod shaders;
 
 mod device;
 
+mod adapters;
 mod attention;
 mod best_of_each;
 mod descriptors;

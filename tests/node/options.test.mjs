@@ -6,20 +6,21 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
+import { adapterFile } from './adapter-file.mjs'
 import { CACHE, GOLDEN, using } from './support.mjs'
 
 const { ANSWER, answerOf, EMBED, embedOf, GENERATE, LOAD, loadOf, read } = await import(inRoot('pkg', 'node', 'options.js'))
 
-const written = (name, text) => {
+const written = (name, contents) => {
   const path = join(CACHE, name)
-  writeFileSync(path, text)
+  writeFileSync(path, contents)
   return path
 }
 
 /** A value for each option; `true` for those without. */
 const VALUES = {
   'model': GOLDEN, 'backend': 'cpu', 'threads': '1', 'context': '64', 'kv': 'f16', 'lm-head': 'f16', 'i2s-layout': 'x86', 'tokenizer': 'closest',
-  'template': 'builtin', 'pooling': 'last', 'strict': true, 'deterministic': true, 'cache': 'use',
+  'template': 'builtin', 'pooling': 'last', 'adapter': [`${written('adapter.gguf', adapterFile())}=0`], 'strict': true, 'deterministic': true, 'cache': 'use',
   'integrity': `sha256-${createHash('sha256').update(readFileSync(GOLDEN)).digest('base64')}`,
   'max-tokens': '2', 'temperature': '0.5', 'top-k': '5', 'top-p': '0.9', 'min-p': '0.1', 'repeat-penalty': '1.1', 'presence-penalty': '-1',
   'frequency-penalty': '0.5', 'logit-bias': '1=-1', 'seed': '7', 'thinking': true, 'no-thinking': true, 'max-thinking-tokens': '1',
@@ -31,7 +32,7 @@ const VALUES = {
 /** The options of one call each, because they exclude one another or need a model of another kind. */
 const ALONE = ['raw', 'schema', 'json', 'regex', 'thinking', 'no-thinking', 'max-thinking-tokens']
 
-const argsOf = names => names.flatMap(name => VALUES[name] === true ? [`--${name}`] : [`--${name}`, VALUES[name]])
+const argsOf = names => names.flatMap(name => VALUES[name] === true ? [`--${name}`] : [`--${name}`, ...[VALUES[name]].flat()])
 
 test('every option of the tables is taken', async () => {
   const all = { ...LOAD, ...GENERATE, ...ANSWER, ...EMBED }

@@ -485,7 +485,7 @@ test('the benchmark refuses what it does not understand, before it builds or ope
     [['--browser', 'firefox', '--soak', '9'], '--soak goes with Chromium only.'],
     [['--context', '0'], '--context takes a whole number from 1, not `0`.'],
     [['--backend', 'gpu'], '--backend takes webgpu or cpu.'],
-    [['--backend', 'cpu', '--profile'], '--profile is about the GPU.'],
+    [['--backend', 'cpu', '--limits'], '--limits is about the GPU.'],
     [['--runs', '0'], '--runs takes a whole number from 1, not `0`.'],
     [
       ['--prefill', '16,many'],

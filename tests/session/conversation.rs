@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use tritloom::chat::{Message, Role};
+use tritloom::native::block_on;
 use tritloom::sampling::Sampling;
 use tritloom::session::{FinishReason, GenerateOptions, Session};
 
@@ -77,14 +78,14 @@ fn answers_keep_their_tokens_whatever_comes_next() {
     // Continue on another device.
     let memory = session.into_memory();
     let mut session = Setup::default().on_reference().golden();
-    session.recall(&memory).unwrap();
+    block_on(session.recall(&memory)).unwrap();
     assert_eq!(session.chat_prompt(&messages, None).unwrap(), next);
     let restored = generate(&mut session, &next, &greedy(5)).unwrap();
     assert_eq!((restored.stats.reused_tokens, restored.ids), (0, expected));
 
     // The memory of another model is refused.
     assert_error(
-        Setup::default().on_reference().small().recall(&memory),
+        block_on(Setup::default().on_reference().small().recall(&memory)),
         "integrity",
         &["another"],
     );

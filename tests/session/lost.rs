@@ -12,7 +12,7 @@ use tritloom::compute::{
     Progress, Seat, Span, Steps, Tap, Traits,
 };
 use tritloom::host::HostTraits;
-use tritloom::model::{Config, Pooling, Weight};
+use tritloom::model::{Adapters, Config, Pooling, Weight};
 use tritloom::native::block_on;
 use tritloom::reference::OnReference;
 use tritloom::sampling::Mask;
@@ -168,6 +168,13 @@ impl Compute for Lost {
         self.compute.position_bytes()
     }
 
+    fn set_adapters<'a>(&'a mut self, adapters: &'a Adapters) -> LocalBoxFuture<'a, Result<()>> {
+        match self.losing.operate() {
+            Ok(()) => self.compute.set_adapters(adapters),
+            Err(error) => ready(Err(error)).boxed_local(),
+        }
+    }
+
     fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>> {
         match self.losing.operate() {
             Ok(()) if self.losing.is_full => ready(Ok(false)).boxed_local(),
@@ -300,7 +307,7 @@ fn an_embedding_tells_of_the_loss() {
         assert_error(found, "device-lost", &[]);
         failed += 1;
         let mut next = load(Losing::after(usize::MAX));
-        next.recall(&session.into_memory()).unwrap();
+        block_on(next.recall(&session.into_memory())).unwrap();
         assert_eq!(embed(&mut next).unwrap(), expected, "after {operations} operations");
     }
     assert!(failed > 10, "{failed}");
@@ -338,7 +345,7 @@ fn no_call_is_left_without_an_answer() {
             }
         }
         let mut next = load(Losing::after(usize::MAX));
-        next.recall(&session.into_memory()).unwrap();
+        block_on(next.recall(&session.into_memory())).unwrap();
         block_on(next.serve(&calls)).unwrap();
         let late = answers.iter_mut().filter_map(FutureExt::now_or_never);
         assert_eq!(late.filter(Result::is_ok).count(), waiting, "after {operations} operations");

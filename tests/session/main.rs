@@ -12,6 +12,7 @@ mod support;
 #[path = "../support/valid.rs"]
 mod valid;
 
+mod adapters;
 mod ahead;
 mod answers;
 mod bundled;

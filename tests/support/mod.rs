@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "names of the format")]
 #![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
 
+pub mod adapters;
 pub mod chi_square;
 pub mod families;
 

@@ -22,8 +22,9 @@ use tritloom::sampling::Logprobs;
 use tritloom::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
 use tritloom::source::Reader;
 
+use crate::support::adapters::Adapted;
 use crate::support::families::{Expected, distance};
-use crate::support::{File, Kv, path, tiny};
+use crate::support::{File, Kv, open, path, tiny};
 
 /// How a test loads and runs its model.
 #[derive(Default)]
@@ -233,6 +234,39 @@ pub(crate) fn check_families(
         let off = distance(&found, logits);
         if off > allowed(&expected) {
             bad.push(format!("{name}: {off:.2e}"));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// Compares models with adapters with what is expected of them. All tokens come at once, and then one by
+/// one.
+pub(crate) fn check_adapted(
+    expectations: Vec<Adapted>,
+    setup: impl Fn() -> Setup,
+    allowed: impl Fn(&Adapted) -> f64,
+) {
+    let mut bad = Vec::new();
+    for expected in expectations {
+        let Adapted { model, name, ids, logits, .. } = &expected;
+        let bytes = fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
+        let mut session = setup().context(expected.context).load(&bytes).unwrap();
+        let mut load = |(name, scale): &(String, f32)| {
+            let adapter = block_on(session.load_adapter(&mut open(&Adapted::path(name)))).unwrap();
+            (adapter, *scale)
+        };
+        let adapters: Vec<_> = expected.adapters.iter().map(&mut load).collect();
+        block_on(session.set_adapters(&adapters)).unwrap();
+        let n_vocab = logits.len() / ids.len();
+        let found = block_on(session.logits(ids)).unwrap();
+        let last = distance(&found, &logits[logits.len() - n_vocab..]);
+        session.forget();
+        let found: Vec<f32> =
+            (1..=ids.len()).flat_map(|n| block_on(session.logits(&ids[..n])).unwrap()).collect();
+        let off = distance(&found, logits);
+        // One row scatters more than all of them.
+        if off > allowed(&expected) || last > 2.0 * allowed(&expected) {
+            bad.push(format!("{name}: {off:.2e}, the last alone {last:.2e}"));
         }
     }
     assert!(bad.is_empty(), "{bad:#?}");

@@ -1,6 +1,7 @@
 // The package and the demos in Firefox. Their behaviour is tested in Chromium. These tests are
 // about the parts that another WebGPU, other workers and another storage could break.
 import { expect } from '@playwright/test'
+import { expectAdapted } from './adapters'
 import { expectChat, expectExtracts, expectText as expectSaid, withPolyfill } from './built-in-ai'
 import { WHO } from './demos'
 import {
@@ -72,6 +73,10 @@ test('the same seed draws the same text, another seed another', async ({ tabs: [
 
 test('answers keep to their formats', async ({ tabs: [tab] }) => {
   await expectFormats(tab, GOLDEN_MODEL, true)
+})
+
+test('logits with adapters are those of another program', async ({ tabs: [tab] }) => {
+  await expectAdapted(tab, 'bitnet-b1.58-embd-q6_k')
 })
 
 test('vectors are those of another program, in passes of many texts', async ({ tabs: [tab] }) => {

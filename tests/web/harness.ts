@@ -185,9 +185,12 @@ export const test = base.extend<{ backend: Backend, harness: Page, shared: Page 
 
 export { expect }
 
+/** The options of a load as Playwright sends them: it would change the type of other sources. */
+type Sent = Omit<tritloom.LoadOptions, 'adapters'> & { adapters?: { source: string, scale?: number }[] }
+
 /** Loads a model into the page, as `window.model`. */
 export const load = (page: InPage, options: tritloom.LoadOptions = {}, url = MODEL) =>
-  page.evaluate(async ([url, options]) => (await window.load(url, options)).info, [url, options] as const)
+  page.evaluate(async ([url, options]) => (await window.load(url, options)).info, [url, options as Sent] as const)
 
 /** How work in the page fails: `code` of a BitNetError, else the error's name. */
 export const failure = (page: InPage, work: string) =>
@@ -377,7 +380,7 @@ export const loadReporting = (page: InPage, url: string, options: tritloom.LoadO
     }
     await window.load(url, { ...options, onProgress })
     return { notes: reports.at(-1)!.notes, kinds: reports.at(-1)!.notes.map(({ kind }) => kind), reports }
-  }, [url, options] as const)
+  }, [url, options as Sent] as const)
 
 /** Waits until a `loadReporting` finds that another tab loads from its address. */
 export const untilWaiting = (page: Page) =>

@@ -34,7 +34,7 @@ const OPTIONS = [
   'tools', 'toolChoice', 'parallelToolCalls', 'no such option'
 ]
 const LOAD_OPTIONS = [
-  'context', 'cache', 'integrity', 'crossOriginStorage', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
+  'context', 'cache', 'integrity', 'crossOriginStorage', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'adapters', 'strict', 'deterministic',
   'gpu', 'backend', 'threads', 'signal', 'onProgress', 'no such option'
 ]
 const REQUEST = [

@@ -13,6 +13,7 @@ use tritloom::session::{
 };
 use tritloom::source::Reader;
 
+use crate::adapters::AdapterArgs;
 use crate::backend::BackendArgs;
 use crate::generate::{prompt_text, show_progress};
 use crate::output::print;
@@ -45,6 +46,8 @@ pub(crate) struct Decide {
     /// The model, a GGUF file
     #[arg(long, value_name = "FILE", default_value = "models/tiny-stories.gguf")]
     model: PathBuf,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     #[command(flatten)]
     backend: BackendArgs,
 }
@@ -87,6 +90,7 @@ pub(crate) fn decide(args: &Decide) -> Result<()> {
     let found = block_on(async {
         let opening = args.backend.open(GpuOptions::default());
         let mut session = Session::load(opening, &mut reader, &load, &mut show_progress).await?;
+        args.adapters.apply(&mut session).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }

@@ -12,6 +12,7 @@ use tritloom::session::{EmbedOptions, EmbedText, LoadOptions, Purpose, Session, 
 use tritloom::source::Reader;
 use tritloom::{Error, Result};
 
+use crate::adapters::AdapterArgs;
 use crate::backend::BackendArgs;
 use crate::generate::show_progress;
 use crate::options::one_or_more;
@@ -48,6 +49,8 @@ pub(crate) struct Embed {
     /// The model, a GGUF file
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     #[command(flatten)]
     backend: BackendArgs,
 }
@@ -100,6 +103,7 @@ pub(crate) fn embed(args: &Embed) -> Result<()> {
     block_on(async {
         let opening = args.backend.open(GpuOptions::default());
         let mut session = Session::load(opening, &mut reader, &load, &mut show_progress).await?;
+        args.adapters.apply(&mut session).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }

@@ -24,6 +24,7 @@ use tritloom::tokenizer::{Rules, Tokenizer};
 use tritloom::{Error, Result};
 
 use crate::Cli;
+use crate::adapters::AdapterArgs;
 use crate::backend::BackendArgs;
 use crate::calls::Lines;
 use crate::options::{logit_bias, one_or_more, whole_number};
@@ -105,6 +106,8 @@ pub(crate) struct Generate {
     /// Whether it calls one: `auto`, `required` or the name of the tool to call
     #[arg(long, value_name = "CHOICE", default_value = "auto", requires = "tools")]
     tool_choice: String,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     #[command(flatten)]
     backend: BackendArgs,
     /// Allocate memory for this many tokens of context [default: the model's limit, up to 1 GiB]
@@ -278,6 +281,7 @@ fn run(
         let gpu_options = GpuOptions { strict: args.strict, ..GpuOptions::default() };
         let opening = args.backend.open(gpu_options);
         let mut session = Session::load(opening, &mut reader, &load, &mut show_progress).await?;
+        args.adapters.apply(&mut session).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }

@@ -1,5 +1,6 @@
 //! The command line: generate text, and commands that look at models, measure and write them.
 
+mod adapters;
 mod backend;
 mod bench;
 mod calls;

@@ -5,17 +5,18 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tritloom::Result;
 use tritloom::compute::EngineOptions;
 use tritloom::compute::KernelTime;
 use tritloom::native::open;
 use tritloom::sampling::Sampling;
 use tritloom::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
 use tritloom::source::Reader;
+use tritloom::{Error, Result};
 
 use super::figure::Figure;
 use super::report::{LeftOut, Report, StepProfile};
 use super::{Bench, TURN, lookup, prompt, soak, without_lookup};
+use crate::random;
 
 /// Tokens to profile at the end of a prompt: about one chunk.
 const CHUNK: usize = 512;
@@ -28,45 +29,17 @@ pub(super) async fn measure(args: &Bench, path: &Path) -> Result<Report> {
     let (mut session, mut figures, rate) = load(args, path).await?;
     let session = &mut session;
     let context = session.info().context_length;
-    let vocabulary = session.info().vocab_size;
     let bandwidth = session.bandwidth().await?;
     let mut patience = Patience { time: args.patience(), rate, left_out: Vec::new() };
-    for &len in args.prefill.iter().filter(|&&len| len < context) {
-        let what = format!("time to first token, {len}-token prompt");
-        if !patience.allows(&what, len) {
-            continue;
-        }
-        let values = repeat(args, async |run| {
-            let stats = generate(session, &prompt(len, run, vocabulary), 1).await?;
-            Ok(stats.time_to_first_token)
-        });
-        let values = values.await?;
-        let rates = values.iter().map(|ms| len as f64 / ms * 1e3).collect();
-        let figure = Figure::new(format!("prefill, {len}-token prompt"), "tok/s", rates);
-        patience.rate = figure.median;
-        figures.extend([Figure::new(what, "ms", values), figure]);
-    }
-    for &len in args.decode.iter().filter(|&&len| len + args.tokens < context) {
-        let what = format!("decode, {len} tokens of context");
-        if !patience.allows(&what, len) {
-            continue;
-        }
-        let values = repeat(args, async |run| {
-            let sampling = Sampling::default();
-            decode(session, args, &prompt(len, run, vocabulary), sampling).await
-        });
-        let figure = Figure::new(&what, "tok/s", values.await?);
-        let bytes = session.bytes_per_token(len + args.tokens / 2);
-        let share = figure.median * bytes as f64 / 1e9 / bandwidth;
-        figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
-        for (how, sampling) in drawn().into_iter().filter(|_| args.sampling) {
-            let what = format!("{what}, {how}");
-            tell(&what);
-            let values = repeat(args, async |run| {
-                decode(session, args, &prompt(len, run, vocabulary), sampling).await
-            });
-            figures.push(Figure::new(what, "tok/s", values.await?));
-        }
+    figures.extend(speeds(session, args, bandwidth, &mut patience, "").await?);
+    if let Some(rank) = args.adapter_rank {
+        let file = random::adapter(session.compute().config(), rank);
+        let file = file.map_err(|error| Error::Internal(error.to_string()))?;
+        let adapter = session.load_adapter(&mut Reader::new(&file[..])).await?;
+        session.set_adapters(&[(adapter, 1.0)]).await?;
+        let with = format!(", adapter of rank {rank}");
+        figures.extend(speeds(session, args, bandwidth, &mut patience, &with).await?);
+        session.set_adapters(&[]).await?;
     }
     figures.extend(aborts(session, args).await?);
     let lookups = match args.lookup {
@@ -102,6 +75,57 @@ pub(super) async fn measure(args: &Bench, path: &Path) -> Result<Report> {
     };
     let (info, left_out) = (session.info().clone(), patience.left_out);
     Ok(Report { info, bandwidth, figures, left_out, lookups, profiles, soak })
+}
+
+/// The speeds of prompts and of decoding. Their names end with `with`.
+async fn speeds(
+    session: &mut Session,
+    args: &Bench,
+    bandwidth: f64,
+    patience: &mut Patience,
+    with: &str,
+) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    let context = session.info().context_length;
+    let vocabulary = session.info().vocab_size;
+    for &len in args.prefill.iter().filter(|&&len| len < context) {
+        let what = format!("time to first token, {len}-token prompt{with}");
+        if !patience.allows(&what, len) {
+            continue;
+        }
+        let values = repeat(args, async |run| {
+            let stats = generate(session, &prompt(len, run, vocabulary), 1).await?;
+            Ok(stats.time_to_first_token)
+        });
+        let values = values.await?;
+        let rates = values.iter().map(|ms| len as f64 / ms * 1e3).collect();
+        let figure = Figure::new(format!("prefill, {len}-token prompt{with}"), "tok/s", rates);
+        patience.rate = figure.median;
+        figures.extend([Figure::new(what, "ms", values), figure]);
+    }
+    for &len in args.decode.iter().filter(|&&len| len + args.tokens < context) {
+        let what = format!("decode, {len} tokens of context{with}");
+        if !patience.allows(&what, len) {
+            continue;
+        }
+        let values = repeat(args, async |run| {
+            let sampling = Sampling::default();
+            decode(session, args, &prompt(len, run, vocabulary), sampling).await
+        });
+        let figure = Figure::new(&what, "tok/s", values.await?);
+        let bytes = session.bytes_per_token(len + args.tokens / 2);
+        let share = figure.median * bytes as f64 / 1e9 / bandwidth;
+        figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
+        for (how, sampling) in drawn().into_iter().filter(|_| args.sampling) {
+            let what = format!("{what}, {how}");
+            tell(&what);
+            let values = repeat(args, async |run| {
+                decode(session, args, &prompt(len, run, vocabulary), sampling).await
+            });
+            figures.push(Figure::new(what, "tok/s", values.await?));
+        }
+    }
+    Ok(figures)
 }
 
 /// Says on standard error what is measured next: on a slow card it takes minutes.

@@ -20,9 +20,9 @@ use tritloom::{Error, Result};
 
 use crate::backend::BackendArgs;
 use crate::generate::{KvArg, LmHeadArg};
-use crate::options::{number, one_or_more, zero_or_more};
+use crate::options::{number, one_or_more, whole_number, zero_or_more};
 use crate::output::print;
-use crate::random::{self, DEVIATIONS, Rows, Shape};
+use crate::random::{self, DEVIATIONS, RANKS, Rows, Shape};
 
 #[derive(Args)]
 pub(crate) struct Bench {
@@ -71,6 +71,9 @@ pub(crate) struct Bench {
     /// alone and with min-p
     #[arg(long)]
     sampling: bool,
+    /// Also time prompts and decoding with an adapter of random values and this rank on all matrices
+    #[arg(long, value_name = "N", value_parser = whole_number(RANKS), allow_negative_numbers = true)]
+    adapter_rank: Option<usize>,
     /// Also time every kernel of one token and of one chunk of a prompt, at each length; with
     /// --sampling also of tokens that are drawn
     #[arg(long)]

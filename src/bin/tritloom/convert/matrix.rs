@@ -269,22 +269,23 @@ fn group_scale(group: &[f32]) -> f32 {
     group.iter().fold(0.0, |max, x| max.max(x.abs()))
 }
 
+/// The rows of whole heads in the order of [`Matrix::permuted`].
+pub(super) fn permuted<T: Copy>(values: &[T], columns: usize, head_dim: usize) -> Vec<T> {
+    let half = head_dim / 2;
+    let rows = |head: &[T]| {
+        let row = |i: usize| head[i * columns..][..columns].to_vec();
+        (0..half).flat_map(|i| [row(i), row(i + half)]).flatten().collect::<Vec<T>>()
+    };
+    values.chunks((columns * head_dim).max(1)).flat_map(rows).collect()
+}
+
 impl Rows {
     fn permuted(self, columns: usize, head_dim: usize) -> Self {
-        fn permute<T: Copy>(values: &[T], columns: usize, head_dim: usize) -> Vec<T> {
-            let half = head_dim / 2;
-            let heads = values.chunks(columns * head_dim);
-            let rows = |head: &[T]| {
-                let row = |i: usize| head[i * columns..][..columns].to_vec();
-                (0..half).flat_map(|i| [row(i), row(i + half)]).flatten().collect::<Vec<T>>()
-            };
-            heads.flat_map(rows).collect()
-        }
         let scales = match self.scales.len() {
             1 => self.scales,
-            _ => permute(&self.scales, columns / GROUP, head_dim),
+            _ => permuted(&self.scales, columns / GROUP, head_dim),
         };
-        Self { codes: permute(&self.codes, columns, head_dim), scales }
+        Self { codes: permuted(&self.codes, columns, head_dim), scales }
     }
 
     /// The rows as GGUF has them, without the bytes that follow the last row.

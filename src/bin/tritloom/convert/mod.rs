@@ -1,9 +1,10 @@
 //! Makes a GGUF file of a model's folder as Hugging Face publishes it.
 //!
 //! [`config`] reads config.json, [`tokenizer`] reads the tokenizer's files, [`names`] knows the
-//! tensors, and [`matrix`] makes ternary codes of them. The engine's own readers check the header
+//! tensors, and [`matrix`] makes ternary codes of them. [`adapter`] reads the folder of an adapter instead. The engine's own readers check the header
 //! before a byte of it is written. A tensor is read a slice at a time.
 
+mod adapter;
 mod checkpoint;
 mod config;
 mod matrix;
@@ -54,10 +55,14 @@ pub(crate) struct Convert {
     /// How a vector is made of those of a text's tokens: mean, cls or last [default: as the folder says]
     #[arg(long, value_parser = crate::embed::pooling)]
     pooling: Option<Pooling>,
+    /// The GGUF file of the model that an adapter is for; the folder is then one of PEFT
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ty", "embedding", "pooling"])]
+    base: Option<PathBuf>,
     /// Overwrite the output if it exists
     #[arg(long)]
     force: bool,
-    /// The folder: config.json, tokenizer.json and safetensors files
+    /// The folder: config.json, tokenizer.json and safetensors files; of an adapter, adapter_config.json and
+    /// adapter_model.safetensors
     folder: PathBuf,
     /// The file to write
     output: PathBuf,
@@ -121,6 +126,9 @@ enum Floats {
 
 pub(crate) fn convert(args: &Convert) -> Result<()> {
     let folder = &args.folder;
+    if args.base.is_some() || folder.join(adapter::CONFIG).exists() {
+        return adapter::convert(args);
+    }
     let map: Map<String, Json> = checkpoint::json(folder, "config.json")?;
     let name = folder.canonicalize().ok();
     let name = name.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());

@@ -6,12 +6,14 @@ mod vocabulary;
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use tritloom::blocks::block_type;
 use tritloom::gguf::{Header, TensorType, Value};
+use tritloom::model::adapter::MAX_RANK;
 use tritloom::model::{Config, RopeScaling};
 use tritloom::{Error, Result};
 
@@ -19,7 +21,7 @@ use crate::options::{number, whole_number};
 
 pub(crate) use shapes::{Shape, Sizes};
 pub(crate) use tensors::DEVIATIONS;
-use tensors::{Noise, Tensor, tensors};
+use tensors::{Noise, Tensor, adapter_tensors, tensors};
 
 #[derive(Args)]
 pub(crate) struct Random {
@@ -44,6 +46,10 @@ pub(crate) struct Random {
     /// width. If the prompt counts too, the answer copies it
     #[arg(long)]
     counting: bool,
+    /// Write an adapter for such a model instead, with pairs of this rank on all matrices of its layers
+    #[arg(long, value_name = "N", value_parser = whole_number(RANKS), allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["counting", "embedding_deviation", "embedding"])]
+    adapter_rank: Option<usize>,
     /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
@@ -77,12 +83,18 @@ impl From<Embedding> for TensorType {
 /// The most layers. The loader refuses models with more.
 const MAX_LAYERS: usize = 1 << 10;
 
+/// The ranks that a random adapter can get.
+pub(crate) const RANKS: RangeInclusive<usize> = 1..=MAX_RANK;
+
 pub(crate) fn random(args: &Random) -> Result<()> {
     let mut sizes = args.shape.sizes();
     sizes.n_layer = args.layers.unwrap_or(sizes.n_layer);
     if let Some(embedding) = args.embedding {
         sizes.embedding = embedding.into();
         sizes.head = sizes.head.map(|_| embedding.into());
+    }
+    if let Some(rank) = args.adapter_rank {
+        return write_file(&RandomFile::adapter(&sizes.config()?, rank), &args.file, args.force);
     }
     if args.counting {
         sizes.check_counting("counting")?;
@@ -116,7 +128,18 @@ impl Rows {
 /// Writes a model to `path`, with the same bytes every time. If the file exists, that is an error,
 /// unless `overwrite` is true.
 pub(crate) fn write(sizes: &Sizes, rows: Rows, path: &Path, overwrite: bool) -> Result<()> {
-    let model = RandomModel::new(sizes, rows)?;
+    write_file(&RandomFile::model(sizes, rows)?, path, overwrite)
+}
+
+/// The bytes of an adapter for the model of `config`, with pairs of this `rank` on all matrices of its
+/// blocks.
+pub(crate) fn adapter(config: &Config, rank: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    RandomFile::adapter(config, rank).write(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write_file(random: &RandomFile, path: &Path, overwrite: bool) -> Result<()> {
     let failed = |error: io::Error| Error::unwritable(path.display().to_string(), error);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!overwrite);
@@ -127,17 +150,17 @@ pub(crate) fn write(sizes: &Sizes, rows: Rows, path: &Path, overwrite: bool) -> 
         },
         _ => failed(error),
     })?;
-    model.write(BufWriter::with_capacity(1 << 20, file)).map_err(failed)
+    random.write(BufWriter::with_capacity(1 << 20, file)).map_err(failed)
 }
 
-/// A model that is to be written.
-struct RandomModel {
+/// A model or an adapter that is to be written.
+struct RandomFile {
     header: Header,
     tensors: Vec<Tensor>,
 }
 
-impl RandomModel {
-    fn new(sizes: &Sizes, rows: Rows) -> Result<Self> {
+impl RandomFile {
+    fn model(sizes: &Sizes, rows: Rows) -> Result<Self> {
         let config = sizes.config()?;
         let mut tensors = tensors(sizes, &config)?;
         let name = match rows {
@@ -154,9 +177,26 @@ impl RandomModel {
         };
         let mut metadata = metadata(&config, &name);
         metadata.extend(sizes.vocabulary.metadata(sizes.n_vocab));
+        Ok(Self::new(metadata, tensors))
+    }
+
+    fn adapter(config: &Config, rank: usize) -> Self {
+        let text = |text: &str| Value::String(text.into());
+        let metadata = [
+            ("general.type", text("adapter")),
+            ("general.architecture", text(config.architecture.name)),
+            ("general.name", text(&format!("random, rank {rank}"))),
+            ("adapter.type", text("lora")),
+            ("adapter.lora.alpha", Value::F32(rank as f32)),
+        ];
+        let metadata = metadata.map(|(key, value)| (key.to_owned(), value)).into();
+        Self::new(metadata, adapter_tensors(config, rank))
+    }
+
+    fn new(metadata: Vec<(String, Value)>, tensors: Vec<Tensor>) -> Self {
         let entries = tensors.iter().map(Tensor::entry).collect();
         let header = Header { version: 3, alignment: 32, metadata, tensors: entries };
-        Ok(Self { header, tensors })
+        Self { header, tensors }
     }
 
     fn write(&self, out: impl Write) -> io::Result<()> {

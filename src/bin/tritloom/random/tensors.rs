@@ -127,6 +127,30 @@ pub(super) fn tensors(sizes: &Sizes, config: &Config) -> Result<Vec<Tensor>> {
     Ok(all)
 }
 
+/// The tensors of an adapter with pairs of this `rank` on all matrices of all blocks.
+pub(super) fn adapter_tensors(config: &Config, rank: usize) -> Vec<Tensor> {
+    let half = |name: String, ne: [usize; 2], size: f32| Tensor {
+        name,
+        ty: TensorType::F16,
+        ne: ne.into(),
+        len: 2 * ne[0] * ne[1],
+        fill: Fill::Rows { size, special: 0 },
+    };
+    let pair = |block: usize, role: Role| {
+        let [columns, rows] = [0, 1].map(|n| role.shape(config)[n] as usize);
+        let name = format!("blk.{block}.{}.weight", role.name());
+        // The products of the first half are around 1, and those of both a tenth of the matrix's.
+        let [of_a, of_b] = [columns, 100 * rank].map(|n| (3.0 / n as f32).sqrt());
+        [
+            half(format!("{name}.lora_a"), [columns, rank], of_a),
+            half(format!("{name}.lora_b"), [rank, rows], of_b),
+        ]
+    };
+    let matrices = || BLOCK.into_iter().filter(|role| role.kind() == Kind::Matrix);
+    let of_block = |block: usize| matrices().flat_map(move |role| pair(block, role));
+    (0..config.n_layer).flat_map(of_block).collect()
+}
+
 impl Tensor {
     /// Makes this the tensor of a model that counts.
     ///

@@ -30,7 +30,7 @@ impl Source for Unfilled {
 }
 
 /// The header of a model, with the padding after it.
-fn header(model: &RandomModel) -> Vec<u8> {
+fn header(model: &RandomFile) -> Vec<u8> {
     let mut header = Vec::new();
     let stopped = model.header.write_file(&mut header, |_, _| Err(io::Error::other("enough")));
     assert_eq!(stopped.unwrap_err().to_string(), "enough");
@@ -48,7 +48,7 @@ fn the_loader_takes_every_shape_with_every_embedding() {
         let (f16, q8_0, q6_k) = (TensorType::F16, TensorType::Q8_0, TensorType::Q6K);
         for embedding in [sizes.embedding, f16, q8_0, q6_k] {
             let sizes = Sizes { embedding, ..sizes };
-            let model = RandomModel::new(&sizes, Rows::Usual).unwrap();
+            let model = RandomFile::model(&sizes, Rows::Usual).unwrap();
             let header = header(&model);
             let padded = model.header.tensors.iter().map(|t| t.len.next_multiple_of(32));
             let len = header.len() as u64 + padded.sum::<u64>();
@@ -86,7 +86,7 @@ fn shapes_are_as_heavy_as_the_published_models() {
         (Shape::Bitcpm1b, 0.551e9),
         (Shape::FalconE3b, 1.0e9),
     ] {
-        let model = RandomModel::new(&shape.sizes(), Rows::Usual).unwrap();
+        let model = RandomFile::model(&shape.sizes(), Rows::Usual).unwrap();
         let bytes: u64 = model.header.tensors.iter().map(|tensor| tensor.len).sum();
         let ratio = bytes as f64 / published;
         assert!((0.98..1.02).contains(&ratio), "{shape:?}: {bytes} bytes");
@@ -96,7 +96,7 @@ fn shapes_are_as_heavy_as_the_published_models() {
 /// The values of the rows, except those of special tokens.
 fn embedding(deviation: f32) -> Vec<f32> {
     let sizes = Sizes { n_layer: 1, ..Shape::Tiny.sizes() };
-    let model = RandomModel::new(&sizes, Rows::Normal(deviation)).unwrap();
+    let model = RandomFile::model(&sizes, Rows::Normal(deviation)).unwrap();
     let mut bytes = Vec::new();
     model.tensors[0].write(&mut Noise::new(), &mut bytes).unwrap();
     bytes.truncate(2 * (sizes.n_vocab - sizes.vocabulary.special.len()) * sizes.n_embd);
@@ -132,12 +132,12 @@ fn the_shapes_of_bitnet_stay_byte_for_byte() {
         (1, Rows::Usual, "d3871c87f5815669abcff058033f69f790feeea6b3cf70bb5cdfbd4e1a8e33af"),
         (2, Rows::Counting, "6e1e1032c94a66548b97a8d97efbd61636bc4b2b24c28e31e99db0a3ffad6337"),
     ] {
-        let model = RandomModel::new(&with_layers(Shape::Tiny, layers), rows).unwrap();
+        let model = RandomFile::model(&with_layers(Shape::Tiny, layers), rows).unwrap();
         let mut bytes = Vec::new();
         model.write(&mut bytes).unwrap();
         assert_eq!(digest(&bytes), expected, "{layers} layers");
     }
-    let model = RandomModel::new(&with_layers(Shape::Bitnet2b4t, 1), Rows::Usual).unwrap();
+    let model = RandomFile::model(&with_layers(Shape::Bitnet2b4t, 1), Rows::Usual).unwrap();
     assert_eq!(
         digest(&header(&model)),
         "43d6b27cd5ac8de8b11611e09bf206f443758d9fab276e8ec9df5148b4177962"
