@@ -171,6 +171,8 @@ pub struct Traits {
     pub depth: Depth,
     /// Whether drafts make generations faster.
     pub prompt_lookup: bool,
+    /// Whether a chunk takes about as long whatever its tokens are, so that as many as possible should share it.
+    pub whole_chunks: bool,
 }
 
 /// How many steps may be in flight.
@@ -195,6 +197,8 @@ pub struct About {
     pub kv: KvType,
     /// Bytes of weights, KV cache and all other values that are held.
     pub gpu_bytes: u64,
+    /// The layers whose weights do not stay on the GPU.
+    pub streamed_layers: usize,
     /// Sentences for people about choices that were made while it was loaded.
     pub notes: Vec<String>,
     /// Dispatches of one greedy decode step.

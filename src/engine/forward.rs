@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::block::{Blocks, Width};
 use super::head::lm_head_of_stream;
-use super::state::State;
+use super::state::{Fetched, State};
 use super::weights::{Vocabulary, Weights};
 use crate::compute::Site;
 use crate::gpu::{Plan, Recorder};
@@ -53,10 +53,14 @@ pub(super) fn blocks(p: &mut Recorder, all: &Blocks<'_>, range: Range<usize>, la
 /// The embeddings of the step's tokens, as the residual stream and as the input of the first block.
 fn embed(p: &mut Recorder, all: &Blocks<'_>) {
     let Blocks { config, weights, state, streamed, .. } = all;
-    let State { tokens, x, .. } = state;
+    let State { tokens, x, fetched, .. } = state;
+    let (embd, tokens) = match fetched {
+        Some(Fetched { embd, ids }) => (embd, ids),
+        None => (&weights.token_embd, tokens),
+    };
     let scale = config.embedding_scale;
     let norm = weights.blocks.first().map(|block| &block.attn_norm);
-    match (&weights.token_embd, streamed.as_ref().zip(norm)) {
+    match (embd, streamed.as_ref().zip(norm)) {
         (Vocabulary::Packed(embd), Some((streamed, norm))) => {
             p.embed_stream(tokens, embd, scale, norm, x, streamed.stream);
         }

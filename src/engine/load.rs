@@ -9,10 +9,8 @@ use super::choices::Chosen;
 use super::lm_head::{self, Candidates};
 use super::on_gpu::Engine;
 use super::plans::Plans;
-use super::state::State;
 use super::upload::{Upload, Uploaded};
-use super::weights::Weights;
-use super::{block, dot, matrix_units};
+use super::{block, dot, matrix_units, residency};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Link, Readback, Recorder};
@@ -55,10 +53,10 @@ impl Engine {
             // This measures times, so it must end before anything is uploaded.
             dot::choose(&mut gpu).await?;
         }
-        let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        lm_head::check(options.lm_head, weights.lm_head())?;
-        let state = State::allocate(&gpu, &config, &weights, options).await?;
-        let splits = lm_head::splits(options.lm_head, weights.lm_head(), &gpu);
+        let (residency, mut weights, state) =
+            residency::allocate(&gpu, &config, table, options).await?;
+        // Where weights are uploaded for each token, half of the LM head saves nothing.
+        let splits = residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => {
                 let mut recorder = Recorder::new(&gpu, &state.step);
@@ -87,6 +85,7 @@ impl Engine {
                 state,
                 plans,
                 weights: Rc::clone(&weights),
+                streamed: residency.streamed(),
                 candidates,
                 sample: 0,
                 first: Cell::default(),
@@ -110,6 +109,7 @@ impl Engine {
             candidates.split(gpu);
         }
         warming.done().await?;
+        gpu.use_pieces();
         // Once a step has read the weights, they are on the GPU.
         engine.decode_and_sample(0, 1).take().await?;
         gpu.check()?;

@@ -16,6 +16,7 @@ mod matrix_units;
 mod on_gpu;
 mod pass;
 mod plans;
+mod residency;
 mod stages;
 mod state;
 mod tap;

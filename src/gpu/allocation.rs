@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
-use super::{Buffer, Gpu};
+use super::pieces::Pieces;
+use super::{Buffer, Gpu, Piece};
 use crate::error::{Error, Result};
 
 /// The size of an arena, which holds small buffers. Dawn, in Chromium, rounds an allocation below 4
@@ -25,6 +27,30 @@ pub struct Allocation<'gpu> {
     answers: Vec<(u64, Pin<Box<ScopeEnd>>)>,
     /// The arenas, if small buffers share them.
     arenas: Option<Vec<Arena>>,
+    /// If buffers are only measured: the one that stands for all of them, and their bytes.
+    measured: Option<(wgpu::Buffer, u64)>,
+    /// The piece whose buffers are asked for now.
+    open: Option<Open>,
+    /// The place and the bytes of each piece.
+    pieces: Vec<(Option<usize>, u64)>,
+    /// The places that pieces take in turn.
+    places: Vec<wgpu::Buffer>,
+}
+
+/// A piece while its buffers are asked for.
+struct Open {
+    piece: Piece,
+    /// The place, and its bytes that are taken.
+    place: Arena,
+}
+
+/// Where a piece goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goes {
+    /// To a place, the next one in turn.
+    InTurn,
+    /// Nowhere: it stays in main memory.
+    Nowhere,
 }
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -72,9 +98,11 @@ impl Gpu {
         arenas: Option<Vec<Arena>>,
         allocate: impl FnOnce(&mut Allocation<'_>) -> T,
     ) -> Result<T> {
-        let mut allocation = Allocation { gpu: self, answers: Vec::new(), arenas };
+        let mut allocation = Allocation::new(self, arenas);
         let value = allocate(&mut allocation);
         let mut refused = 0;
+        let (places, pieces) = (allocation.places, allocation.pieces);
+        self.ordered.add_pieces(places, &pieces)?;
         for (size, answer) in allocation.answers {
             let answer = self.faults.unless_gone(answer).await;
             refused += if answer.flatten().is_some() { size } else { 0 };
@@ -85,6 +113,30 @@ impl Gpu {
             return Err(Error::OutOfMemory { what, needed, granted });
         }
         self.check().map(|()| value)
+    }
+
+    /// The bytes that [`Gpu::packing`], or else [`Gpu::allocating`], would take for the same buffers, and
+    /// what `allocate` makes of them. Nothing may use these buffers.
+    pub fn measuring<T>(
+        &self,
+        packs: bool,
+        allocate: impl FnOnce(&mut Allocation<'_>) -> T,
+    ) -> (T, u64) {
+        let mut allocation = Allocation::new(self, packs.then(Vec::new));
+        let size = 16;
+        let nothing = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("nothing"),
+            size,
+            usage: wgpu::BufferUsages::STORAGE,
+            mapped_at_creation: false,
+        });
+        allocation.measured = Some((nothing, 0));
+        let value = allocate(&mut allocation);
+        let bytes = allocation.measured.map_or(0, |(nothing, bytes)| {
+            nothing.destroy();
+            bytes
+        });
+        (value, bytes)
     }
 
     /// The bytes of a buffer of `len` values. If they exceed a binding, the next `check` fails, as
@@ -100,9 +152,32 @@ impl Gpu {
         size
     }
 
+    /// Remembers all buffers that will be made, until [`Gpu::keep_made`].
+    pub fn watch_made(&self) {
+        *self.made() = Some(Vec::new());
+    }
+
+    /// Keeps all buffers that were made since [`Gpu::watch_made`].
+    pub fn keep_made(&self) {
+        *self.made() = None;
+    }
+
+    /// Frees all buffers that were made since [`Gpu::watch_made`], and forgets all pieces. Nothing uses them.
+    pub fn free_made(&self) {
+        for raw in self.made().iter_mut().flat_map(|made| made.drain(..)) {
+            self.allocated.fetch_sub(raw.size(), Ordering::Relaxed);
+            raw.destroy();
+        }
+        self.ordered.pieces(Pieces::clear);
+    }
+
+    fn made(&self) -> MutexGuard<'_, Option<Vec<wgpu::Buffer>>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn create(&self, label: &str, size: u64) -> wgpu::Buffer {
         self.allocated.fetch_add(size, Ordering::Relaxed);
-        self.device.create_buffer(&wgpu::BufferDescriptor {
+        let raw = self.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some(label),
             size,
             usage: wgpu::BufferUsages::STORAGE
@@ -110,11 +185,20 @@ impl Gpu {
                 | wgpu::BufferUsages::COPY_SRC
                 | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
-        })
+        });
+        if let Some(made) = &mut *self.made() {
+            made.push(raw.clone());
+        }
+        raw
     }
 }
 
 impl<'gpu> Allocation<'gpu> {
+    fn new(gpu: &'gpu Gpu, arenas: Option<Vec<Arena>>) -> Self {
+        let (answers, pieces) = (Vec::new(), Vec::new());
+        Self { gpu, answers, arenas, measured: None, open: None, pieces, places: Vec::new() }
+    }
+
     /// The device that allocates.
     pub fn gpu(&self) -> &'gpu Gpu {
         self.gpu
@@ -123,8 +207,39 @@ impl<'gpu> Allocation<'gpu> {
     /// A zeroed buffer of `len` values.
     pub fn buffer<T: Pod>(&mut self, label: &str, len: usize) -> Buffer<T> {
         let size = self.gpu.size_of_buffer::<T>(label, len);
-        let (raw, offset) = self.take(label, size);
-        Buffer::new(raw, offset, size, len)
+        let piece = self.open.as_ref().map(|open| open.piece);
+        let (raw, offset) = match &mut self.open {
+            Some(Open { place, .. }) => place.take(size),
+            None => self.take(label, size),
+        };
+        Buffer::new(raw, offset, size, len).in_piece(piece)
+    }
+
+    /// Makes `n` places of `size` bytes each, for the pieces that go to places in turn.
+    pub fn places(&mut self, n: usize, size: u64) {
+        self.places = (0..n).map(|_| self.create("place", size)).collect();
+    }
+
+    /// Makes `allocate` ask for its buffers in a piece of the weights. Gives its bytes too.
+    pub fn piece<T>(&mut self, goes: Goes, allocate: impl FnOnce(&mut Self) -> T) -> (T, u64) {
+        let n = self.pieces.len();
+        // The pieces of a model are alternately in its places.
+        let placed = self.pieces.iter().filter(|piece| piece.0.is_some()).count();
+        let place = match goes {
+            Goes::InTurn => placed.checked_rem(self.places.len()),
+            Goes::Nowhere => None,
+        };
+        let piece = if goes == Goes::InTurn { Piece::Placed(n) } else { Piece::Kept(n) };
+        let raw = match place {
+            Some(place) => self.places[place].clone(),
+            // No kernel binds it, but a buffer has to be one.
+            None => self.create("nothing", 16),
+        };
+        self.open = Some(Open { piece, place: Arena { raw, used: 0 } });
+        let value = allocate(self);
+        let bytes = self.open.take().map_or(0, |open| open.place.used);
+        self.pieces.push((place, bytes));
+        (value, bytes)
     }
 
     /// `size` free bytes: their allocation, and the offset at which they begin in it.
@@ -133,11 +248,8 @@ impl<'gpu> Allocation<'gpu> {
         let Some(arenas) = self.arenas.as_mut().filter(|_| size < LARGE.min(arena)) else {
             return (self.create(label, size), 0);
         };
-        let end = |arena: &Arena| arena.used.next_multiple_of(ALIGNMENT) + size;
-        if let Some(free) = arenas.iter_mut().find(|free| end(free) <= arena) {
-            let offset = end(free) - size;
-            free.used = offset + size;
-            return (free.raw.clone(), offset);
+        if let Some(free) = arenas.iter_mut().find(|free| free.end(size) <= arena) {
+            return free.take(size);
         }
         let raw = self.create("weights", arena);
         self.arenas.get_or_insert_default().push(Arena { raw: raw.clone(), used: size });
@@ -145,9 +257,26 @@ impl<'gpu> Allocation<'gpu> {
     }
 
     fn create(&mut self, label: &str, size: u64) -> wgpu::Buffer {
+        if let Some((nothing, bytes)) = &mut self.measured {
+            *bytes += size;
+            return nothing.clone();
+        }
         let scope = self.gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let raw = self.gpu.create(label, size);
         self.answers.push((size, Box::pin(scope.pop())));
         raw
+    }
+}
+
+impl Arena {
+    /// The bytes that are taken once `size` more are.
+    fn end(&self, size: u64) -> u64 {
+        self.used.next_multiple_of(ALIGNMENT) + size
+    }
+
+    fn take(&mut self, size: u64) -> (wgpu::Buffer, u64) {
+        let offset = self.end(size) - size;
+        self.used = offset + size;
+        (self.raw.clone(), offset)
     }
 }

@@ -9,8 +9,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::commands::Commands;
 use super::pipeline::Pipeline;
-use super::{Access, Buffer, Const, Gpu, Kernel, Tuning, Used};
+use super::{Access, Buffer, Const, Gpu, Kernel, Piece, Tuning, Used};
 
 /// The values that differ from step to step. Kernels read them from a uniform buffer.
 #[repr(C)]
@@ -66,6 +67,17 @@ impl Step {
             *row = Row { pos: pos + n, first, split_len, token: token + n };
         }
         self
+    }
+
+    /// The indices of its tokens' ids.
+    pub(super) fn tokens(&self) -> Vec<u32> {
+        let n = self.n_tokens as usize;
+        match self.rows.get(..n) {
+            Some(rows) if rows.iter().all(|row| row.split_len > 0) => {
+                rows.iter().map(|row| row.token).collect()
+            }
+            _ => (self.token..self.token + self.n_tokens).collect(),
+        }
     }
 
     /// The tokens of each span of a step of several.
@@ -182,7 +194,15 @@ impl Dispatch {
 /// nothing.
 #[derive(Default)]
 pub struct Plan {
-    segments: Vec<Rc<[Dispatch]>>,
+    segments: Vec<Rc<Segment>>,
+}
+
+/// Dispatches that follow each other, and the pieces of the weights that they read. At most one of them
+/// has a place, so that the next one can be uploaded meanwhile.
+#[derive(Default)]
+struct Segment {
+    pieces: Vec<Piece>,
+    dispatches: Vec<Dispatch>,
 }
 
 /// Records dispatches into a plan. The kernels are its methods.
@@ -194,7 +214,7 @@ pub struct Recorder<'gpu> {
     step: Buffer<Step>,
     plan: Plan,
     /// The segment that is being recorded.
-    open: Vec<Dispatch>,
+    open: Segment,
 }
 
 impl Plan {
@@ -234,7 +254,16 @@ impl Plan {
     }
 
     pub(super) fn dispatches(&self) -> impl Iterator<Item = &Dispatch> {
-        self.segments.iter().flat_map(|segment| segment.iter())
+        self.segments.iter().flat_map(|segment| segment.dispatches.iter())
+    }
+
+    /// Its dispatches, each with the pieces that have to be in place for it and that were not for the dispatch
+    /// before it.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&[Piece], &Dispatch)> {
+        self.segments.iter().flat_map(|segment| {
+            let pieces = [&segment.pieces[..]].into_iter().chain(std::iter::repeat(&[][..]));
+            pieces.zip(&segment.dispatches)
+        })
     }
 }
 
@@ -244,6 +273,8 @@ pub trait Bound {
     fn binding(&self) -> wgpu::BindingResource<'_>;
     /// How much of it a step uses.
     fn used(&self) -> Used;
+    /// The piece of the weights that it is in.
+    fn piece(&self) -> Option<Piece>;
 }
 
 impl<T> Bound for Buffer<T> {
@@ -254,12 +285,16 @@ impl<T> Bound for Buffer<T> {
     fn used(&self) -> Used {
         self.used()
     }
+
+    fn piece(&self) -> Option<Piece> {
+        self.piece()
+    }
 }
 
 impl<'gpu> Recorder<'gpu> {
     /// A recorder of kernels that read the step from `step`.
     pub fn new(gpu: &'gpu Gpu, step: &Buffer<Step>) -> Self {
-        Self { gpu, step: step.clone(), plan: Plan::default(), open: Vec::new() }
+        Self { gpu, step: step.clone(), plan: Plan::default(), open: Segment::default() }
     }
 
     /// Gives everything that was recorded since the last call, as a plan.
@@ -270,8 +305,8 @@ impl<'gpu> Recorder<'gpu> {
 
     /// Ends a segment of the plan, unless nothing was recorded since the last one.
     pub fn end_segment(&mut self) {
-        if !self.open.is_empty() {
-            self.plan.segments.push(std::mem::take(&mut self.open).into());
+        if !self.open.dispatches.is_empty() {
+            self.plan.segments.push(Rc::new(std::mem::take(&mut self.open)));
         }
     }
 
@@ -333,9 +368,11 @@ impl<'gpu> Recorder<'gpu> {
             label += "/no-packed-dot";
         }
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
+        let pieces: Vec<Piece> = bound.iter().filter_map(|(_, buffer)| buffer.piece()).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
         let way = Way { pipeline, workgroups };
-        self.open.push(Dispatch {
+        pieces.into_iter().for_each(|piece| self.needs(piece));
+        self.open.dispatches.push(Dispatch {
             way,
             instead: Vec::new(),
             bind_group,
@@ -346,6 +383,17 @@ impl<'gpu> Recorder<'gpu> {
         });
     }
 
+    /// Makes the open segment wait for a piece. If it has another one already, it ends.
+    fn needs(&mut self, piece: Piece) {
+        if self.open.pieces.contains(&piece) {
+            return;
+        }
+        if piece != Piece::Rows && self.open.pieces.iter().any(|other| *other != Piece::Rows) {
+            self.end_segment();
+        }
+        self.open.pieces.push(piece);
+    }
+
     /// Gives the last dispatch, which is of `kernel` and takes tokens of one sequence, another way for a
     /// pass of several spans.
     pub fn of_spans(
@@ -354,7 +402,7 @@ impl<'gpu> Recorder<'gpu> {
         consts: Vec<Const>,
         workgroups: [Extent; 3],
     ) {
-        if let Some(last) = self.open.last_mut() {
+        if let Some(last) = self.open.dispatches.last_mut() {
             let way = OnceCell::new();
             last.of_spans = Some(OfSpans { kernel, consts, workgroups, way });
         }
@@ -370,7 +418,7 @@ impl<'gpu> Recorder<'gpu> {
         workgroups: [Extent; 3],
     ) {
         let pipeline = self.gpu.pipeline(kernel, consts);
-        if let Some(last) = self.open.last_mut() {
+        if let Some(last) = self.open.dispatches.last_mut() {
             last.instead.push(Instead { is_taken, way: Way { pipeline, workgroups } });
         }
     }
@@ -379,9 +427,9 @@ impl<'gpu> Recorder<'gpu> {
 impl Gpu {
     /// Encodes `plans` one after the other in one compute pass and submits them.
     pub fn run(&self, plans: &[&Plan], step: &Step) {
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
-        self.queue.submit([encoder.finish()]);
+        let mut commands = Commands::new(self);
+        commands.run([(plans.iter().copied(), *step)]);
+        commands.finish();
     }
 
     /// Runs plans of tokens of several sequences. The first step is that of all tokens. After it come
@@ -389,38 +437,22 @@ impl Gpu {
     /// steps, in this order.
     pub fn run_spans(&self, plans: &[Plan], steps: &[Step]) {
         let Some((all, spans)) = steps.split_first() else { return };
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        for dispatch in plans.iter().flat_map(Plan::dispatches) {
+        let mut commands = Commands::new(self);
+        for (pieces, dispatch) in plans.iter().flat_map(Plan::parts) {
+            commands.place(pieces, all);
             match &dispatch.of_spans {
-                None => dispatch.encode(&mut pass, all, 0),
+                None => dispatch.encode(commands.pass(), all, 0),
                 Some(OfSpans { kernel, consts, workgroups, way }) => {
                     let way = way.get_or_init(|| Way {
                         pipeline: self.pipeline(kernel, consts),
                         workgroups: *workgroups,
                     });
                     for (index, step) in (1..).zip(spans) {
-                        dispatch.encode_by(way, &mut pass, step, index);
+                        dispatch.encode_by(way, commands.pass(), step, index);
                     }
                 }
             }
         }
-        drop(pass);
-        self.queue.submit([encoder.finish()]);
-    }
-
-    /// Encodes the plans of each step in turn, in one compute pass. A copy between two steps would
-    /// cost a fast card as much as ten kernels.
-    pub(super) fn encode<'a, P: IntoIterator<Item = &'a Plan>>(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        steps: impl IntoIterator<Item = (P, Step)>,
-    ) {
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        for (index, (plans, step)) in steps.into_iter().enumerate() {
-            for dispatch in plans.into_iter().flat_map(Plan::dispatches) {
-                dispatch.encode(&mut pass, &step, index);
-            }
-        }
+        commands.finish();
     }
 }

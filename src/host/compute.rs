@@ -122,7 +122,15 @@ impl<M: Model> Host<M> {
         Self {
             config: model.config().clone(),
             model: RefCell::new(model),
-            traits: Traits { n_ctx, chunk, slots: SLOTS, pass, depth, prompt_lookup },
+            traits: Traits {
+                n_ctx,
+                chunk,
+                slots: SLOTS,
+                pass,
+                depth,
+                prompt_lookup,
+                whole_chunks: false,
+            },
             positions: n_ctx,
             slots: (0..SLOTS).map(|_| RefCell::default()).collect(),
             first: Cell::default(),

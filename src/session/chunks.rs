@@ -33,6 +33,8 @@ pub(super) struct Chunks {
     max_tokens: usize,
     /// Whether all chunks end at multiples of `max_tokens`, independent of the speed.
     fixed: bool,
+    /// Whether all have as many tokens as there is room for.
+    whole: bool,
     /// Seconds for each token of the last chunk.
     each: Option<f64>,
     /// When the last chunk was done.
@@ -42,7 +44,12 @@ pub(super) struct Chunks {
 impl Chunks {
     /// For an engine that has room for `max_tokens`.
     pub(super) fn new(max_tokens: usize) -> Self {
-        Self { max_tokens, fixed: false, each: None, free: None }
+        Self { max_tokens, fixed: false, whole: false, each: None, free: None }
+    }
+
+    /// For an engine whose chunks take about as long whatever their tokens are.
+    pub(super) fn whole(max_tokens: usize) -> Self {
+        Self { whole: true, ..Self::new(max_tokens) }
     }
 
     /// For a deterministic session.
@@ -57,6 +64,9 @@ impl Chunks {
 
     /// Tokens in the next chunk. They are few until it is known how long they take.
     pub(super) fn tokens(&self) -> usize {
+        if self.whole {
+            return self.max_tokens;
+        }
         let min = MIN_TOKENS.min(self.max_tokens);
         let Some(each) = self.each else { return min };
         successors(Some(self.max_tokens), |tokens| Some(tokens / 2))

@@ -1,0 +1,270 @@
+//! The order of all work for a device's queue.
+//!
+//! Work is done at once, unless it comes after a piece of the weights that is still to be uploaded: then it
+//! waits. Whoever waits for a result moves the order on, so nothing else has to run.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Poll, Waker};
+
+use futures_channel::oneshot;
+
+use super::fault::Faults;
+use super::pieces::{Piece, Pieces, Rows};
+use super::staging;
+use crate::error::Result;
+
+/// The result of mapping a buffer.
+pub(super) type Mapping = std::result::Result<(), wgpu::BufferAsyncError>;
+
+/// The order of a device's work.
+pub(super) struct Ordered {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    faults: Faults,
+    state: Mutex<State>,
+    waiting: Arc<Waiting>,
+}
+
+#[derive(Default)]
+struct State {
+    works: VecDeque<Work>,
+    /// Works that were given, and those of them that are done.
+    given: u64,
+    done: u64,
+    pieces: Pieces,
+    ring: staging::Ring,
+}
+
+/// Those who wait for the order to move on.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<Vec<Waker>>);
+
+/// A buffer that is being mapped. Its callback says when it is.
+#[derive(Clone)]
+pub(super) struct Mapped(Arc<AtomicBool>);
+
+/// When a readback's copy was submitted.
+pub(super) type Submission = Arc<OnceLock<wgpu::SubmissionIndex>>;
+
+/// A piece of work.
+pub(super) enum Work {
+    Write { to: wgpu::Buffer, at: u64, bytes: Vec<u8> },
+    Submit(wgpu::CommandBuffer),
+    /// Commands that copy to `staging`, whose first `size` bytes are mapped after them.
+    Read {
+        commands: wgpu::CommandBuffer,
+        staging: wgpu::Buffer,
+        size: u64,
+        tell: oneshot::Sender<Mapping>,
+        submission: Submission,
+    },
+    /// Tells when all that was submitted is done.
+    Flush(oneshot::Sender<()>),
+    Free(wgpu::Buffer),
+    /// Puts a piece in its place. So many bytes of it were submitted.
+    Piece(usize, u64),
+    /// Puts the rows of the tokens at these indices where a step reads them.
+    Rows(Vec<u32>, Option<Rows>),
+}
+
+/// A number that counts the works of an order.
+#[derive(Clone, Copy)]
+pub(super) struct Ticket(u64);
+
+impl Ordered {
+    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, faults: &Faults) -> Self {
+        Self {
+            device: device.clone(),
+            queue: queue.clone(),
+            faults: faults.clone(),
+            state: Mutex::default(),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Does `work` after all that was given before.
+    pub(super) fn give(&self, work: Work) -> Ticket {
+        let mut state = self.state();
+        state.works.push_back(work);
+        state.given += 1;
+        self.go_on(&mut state, false);
+        Ticket(state.given)
+    }
+
+    /// Writes `bytes` to `to` from byte `at` on.
+    pub(super) fn write(&self, to: &wgpu::Buffer, at: u64, bytes: &[u8]) {
+        if self.state().works.is_empty() {
+            return self.queue.write_buffer(to, at, bytes);
+        }
+        self.give(Work::Write { to: to.clone(), at, bytes: bytes.to_vec() });
+    }
+
+    /// Waits until the work of `ticket` is done.
+    pub(super) async fn reach(&self, ticket: Ticket) {
+        poll_fn(|cx| {
+            let mut state = self.state();
+            if state.done < ticket.0 {
+                self.waiting.add(cx.waker());
+                self.go_on(&mut state, true);
+            }
+            if state.done < ticket.0 { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+    }
+
+    /// Adds the places and the pieces of a model.
+    ///
+    /// Errors: `out-of-memory`.
+    pub(super) fn add_pieces(
+        &self,
+        places: Vec<wgpu::Buffer>,
+        pieces: &[(Option<usize>, u64)],
+    ) -> Result<()> {
+        let mut state = self.state();
+        if let Some(place) = places.first() {
+            state.ring = staging::Ring::of(place.size());
+        }
+        state.pieces.add(places, pieces)
+    }
+
+    /// Bytes of the buffers through which pieces are uploaded.
+    pub(super) fn staged(&self) -> u64 {
+        self.state().ring.bytes()
+    }
+
+    /// The pieces, to change them.
+    pub(super) fn pieces<T>(&self, change: impl FnOnce(&mut Pieces) -> T) -> T {
+        change(&mut self.state().pieces)
+    }
+
+    /// Gives `piece` to its place, unless it will be there already after all work that was given. Before
+    /// that, `submit` has to submit what was encoded.
+    pub(super) fn place(&self, piece: Piece, submit: impl FnOnce(), tokens: impl Fn() -> Vec<u32>) {
+        let work = match piece {
+            Piece::Placed(n) if self.state().pieces.takes_place(n) => Work::Piece(n, 0),
+            Piece::Rows if self.state().pieces.are_ready() => Work::Rows(tokens(), None),
+            _ => return,
+        };
+        submit();
+        self.give(work);
+    }
+
+    /// Does the works that can be done now. If `waits`, a native call waits for the device.
+    fn go_on(&self, state: &mut State, waits: bool) {
+        let State { works, done, pieces, ring, .. } = state;
+        while let Some(work) = works.pop_front() {
+            if let Some(unfinished) = self.work(work, pieces, ring, waits) {
+                works.push_front(unfinished);
+                return;
+            }
+            *done += 1;
+        }
+    }
+
+    /// Does `work`, or as much of it as can be done now; gives it back if some is left.
+    fn work(
+        &self,
+        work: Work,
+        pieces: &mut Pieces,
+        ring: &mut staging::Ring,
+        waits: bool,
+    ) -> Option<Work> {
+        let Self { device, queue, waiting, faults, .. } = self;
+        match work {
+            Work::Write { to, at, bytes } => queue.write_buffer(&to, at, &bytes),
+            Work::Submit(commands) => drop(queue.submit([commands])),
+            Work::Read { commands, staging, size, tell, submission } => {
+                // Nobody else sets it.
+                let _ = submission.set(queue.submit([commands]));
+                staging.slice(..size).map_async(wgpu::MapMode::Read, move |outcome| {
+                    // This fails if the generation was dropped, and with it the receiver.
+                    let _ = tell.send(outcome);
+                });
+            }
+            Work::Flush(tell) => {
+                queue.submit([]);
+                queue.on_submitted_work_done(move || {
+                    // This fails if the caller does not wait for the last writes.
+                    let _ = tell.send(());
+                });
+            }
+            Work::Free(buffer) => buffer.destroy(),
+            // A lost device takes no weights, and need not have them.
+            Work::Piece(..) | Work::Rows(..) if faults.is_lost() => {}
+            Work::Piece(n, mut at) => {
+                let (to, bytes) = pieces.placed(n)?;
+                while at < bytes.len() {
+                    let Some(staging) = ring.free(device, waits) else {
+                        return Some(Work::Piece(n, at));
+                    };
+                    let len = ring.size().min(bytes.len() - at);
+                    if let Err(why) = bytes.copy_to(at, len, staging.buffer()) {
+                        faults.failed(&format!("weights could not be uploaded ({why})"));
+                        return None;
+                    }
+                    ring.submit(device, queue, staging, (to, at, len), waiting);
+                    at += len;
+                }
+            }
+            Work::Rows(tokens, rows) => {
+                let rows = rows.or_else(|| pieces.read_tokens(device, queue, waiting))?;
+                if !rows.have_come(device, waits) {
+                    return Some(Work::Rows(tokens, Some(rows)));
+                }
+                if let Err(why) = pieces.write_rows(queue, rows, &tokens) {
+                    faults.failed(&format!("embeddings could not be uploaded ({why})"));
+                }
+            }
+        }
+        None
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn add(&self, waker: &Waker) {
+        let mut all = self.all();
+        if !all.iter().any(|other| other.will_wake(waker)) {
+            all.push(waker.clone());
+        }
+    }
+
+    fn wake(&self) {
+        let all = std::mem::take(&mut *self.all());
+        all.into_iter().for_each(Waker::wake);
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mapped {
+    /// A buffer that was made mapped.
+    pub(super) fn already() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Begins to map all of `buffer`. `waiting` is woken when that has ended. If it failed, the use of the buffer
+    /// fails.
+    pub(super) fn begin(buffer: &wgpu::Buffer, mode: wgpu::MapMode, waiting: &Arc<Waiting>) -> Self {
+        let (state, waiting) = (Arc::new(AtomicBool::new(false)), Arc::clone(waiting));
+        let told = Arc::clone(&state);
+        buffer.slice(..).map_async(mode, move |_: Mapping| {
+            told.store(true, Ordering::Release);
+            waiting.wake();
+        });
+        Self(state)
+    }
+
+    /// Whether mapping has ended, in success or not.
+    pub(super) fn has_ended(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
