@@ -56,7 +56,8 @@ impl Engine {
         let (residency, mut weights, state) =
             residency::allocate(&gpu, &config, table, options).await?;
         // Where weights are uploaded for each token, half of the LM head saves nothing.
-        let splits = residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), &gpu);
+        let splits =
+            residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => {
                 let mut recorder = Recorder::new(&gpu, &state.step);

@@ -97,7 +97,8 @@ impl Needs<'_> {
         let shapes = Shapes { config, table, residency };
         let (weights, of_weights) = gpu.measuring(true, |a| shapes.weights(a));
         let (state, of_state) = State::measure(gpu, config, &weights, options)?;
-        let splits = residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), gpu);
+        let splits =
+            residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), gpu);
         let of_head = match weights.lm_head().dense().filter(|_| splits) {
             Some(w) => Candidates::measure(gpu, w, [&state.logits, &state.adjusted_upper]),
             None => 0,
@@ -134,7 +135,8 @@ impl Needs<'_> {
         // could stay otherwise: kept, a prompt does not read it for each chunk.
         for (embedding, lm_head) in [(is_tied, true), (false, false)] {
             let place = self.place(!lm_head);
-            let staying = |n| Residency { blocks: Residency::blocks(n_layer, n), lm_head, embedding, place };
+            let staying =
+                |n| Residency { blocks: Residency::blocks(n_layer, n), lm_head, embedding, place };
             let fits = |n| Ok::<bool, Error>(self.bytes(&staying(n))? <= most);
             // This one needs no places, so it may fit where fewer blocks do not.
             if fits(n_layer)? {

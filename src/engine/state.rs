@@ -587,7 +587,8 @@ fn context(
         None => {
             // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
             let position = 2 * config.n_layer as u64 * shape.cache_bytes(1) as u64;
-            let most = gpu.max_bytes.map_or(MAX_CACHE as u64, |most| (most / 4).min(MAX_CACHE as u64));
+            let most =
+                gpu.max_bytes.map_or(MAX_CACHE as u64, |most| (most / 4).min(MAX_CACHE as u64));
             let by_default = (most / position).max(1) as usize;
             Ok(config.n_ctx.min(fits).min(by_default))
         }

@@ -51,7 +51,11 @@ pub(super) type Submission = Arc<OnceLock<wgpu::SubmissionIndex>>;
 
 /// A piece of work.
 pub(super) enum Work {
-    Write { to: wgpu::Buffer, at: u64, bytes: Vec<u8> },
+    Write {
+        to: wgpu::Buffer,
+        at: u64,
+        bytes: Vec<u8>,
+    },
     Submit(wgpu::CommandBuffer),
     /// Commands that copy to `staging`, whose first `size` bytes are mapped after them.
     Read {
@@ -192,8 +196,8 @@ impl Ordered {
                 });
             }
             Work::Free(buffer) => buffer.destroy(),
-            // A lost device takes no weights, and need not have them.
-            Work::Piece(..) | Work::Rows(..) if faults.is_lost() => {}
+            // A device that is gone takes no weights, and need not have them.
+            Work::Piece(..) | Work::Rows(..) if faults.is_gone() => {}
             Work::Piece(n, mut at) => {
                 let (to, bytes) = pieces.placed(n)?;
                 while at < bytes.len() {
@@ -253,7 +257,11 @@ impl Mapped {
 
     /// Begins to map all of `buffer`. `waiting` is woken when that has ended. If it failed, the use of the buffer
     /// fails.
-    pub(super) fn begin(buffer: &wgpu::Buffer, mode: wgpu::MapMode, waiting: &Arc<Waiting>) -> Self {
+    pub(super) fn begin(
+        buffer: &wgpu::Buffer,
+        mode: wgpu::MapMode,
+        waiting: &Arc<Waiting>,
+    ) -> Self {
         let (state, waiting) = (Arc::new(AtomicBool::new(false)), Arc::clone(waiting));
         let told = Arc::clone(&state);
         buffer.slice(..).map_async(mode, move |_: Mapping| {

@@ -107,7 +107,11 @@ impl Gpu {
     ) -> Readback<T> {
         let mut commands = Commands::new(self);
         commands.run(steps);
-        self.submit_and_read(commands.end(), (&result.raw, result.offset), (len * size_of::<T>()) as u64)
+        self.submit_and_read(
+            commands.end(),
+            (&result.raw, result.offset),
+            (len * size_of::<T>()) as u64,
+        )
     }
 
     /// Submits `encoder`'s work and a copy of `size` bytes of `result`, from the given byte on.

@@ -15,7 +15,7 @@ use crate::setup::{Setup, noise};
 use crate::support::{F16, Random, Sizes, llama, tiny};
 
 /// Buffers are so small that a few layers count.
-const BUFFER: u64 = 64 << 10;
+const BUFFER: u64 = 96 << 10;
 
 fn setups() -> [Setup; 2] {
     [Setup::default(), Setup::default().like_a_card().no_subgroups()].map(|mut setup| {
@@ -137,7 +137,8 @@ fn passes_may_be_dropped_and_devices_lost() {
     let [(_, bytes), _] = models();
     let (most, least) = bounds(&setup, &bytes);
     let ids = noise(40);
-    let logits = |engine: &Engine| bits(&block_on(engine.prefill_and_read(&ids, 0, 0).take()).unwrap());
+    let logits =
+        |engine: &Engine| bits(&block_on(engine.prefill_and_read(&ids, 0, 0).take()).unwrap());
     let expected = logits(&load(&setup, &bytes, Some(most)).unwrap());
     let engine = load(&setup, &bytes, Some(least)).unwrap();
     drop(engine.prefill(&ids[..30], 0, 0..30));

@@ -26,7 +26,7 @@ use tritloom::{Error, Result};
 use crate::Cli;
 use crate::backend::BackendArgs;
 use crate::calls::Lines;
-use crate::options::{logit_bias, one_or_more, whole_number};
+use crate::options::{logit_bias, one_or_more, whole_number, zero_or_more};
 use crate::output::Output;
 
 #[derive(Args)]
@@ -124,7 +124,7 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     tokenizer: TokenizerArg,
     /// Take no more than this many bytes of GPU memory: layers that do not fit are uploaded for each pass
-    #[arg(long, value_name = "BYTES", value_parser = one_or_more, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = zero_or_more, allow_negative_numbers = true)]
     max_gpu_bytes: Option<u64>,
     /// Fail rather than replace anything that the file names: no closest tokenizer, no built-in
     /// template, no shorter context, no CPU as the GPU or instead of it
