@@ -10,7 +10,7 @@ use super::lm_head::{self, Candidates};
 use super::on_gpu::Engine;
 use super::plans::Plans;
 use super::upload::{Upload, Uploaded};
-use super::{block, dot, matrix_units, residency};
+use super::{block, dot, fit, matrix_units};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Link, Readback, Recorder};
@@ -53,8 +53,7 @@ impl Engine {
             // This measures times, so it must end before anything is uploaded.
             dot::choose(&mut gpu).await?;
         }
-        let (residency, mut weights, state) =
-            residency::allocate(&gpu, &config, table, options).await?;
+        let (residency, mut weights, state) = fit::allocate(&gpu, &config, table, options).await?;
         // Where weights are uploaded for each token, half of the LM head saves nothing.
         let splits =
             residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), &gpu);

@@ -7,6 +7,7 @@ mod block;
 mod choices;
 mod compute;
 mod dot;
+mod fit;
 mod forward;
 mod head;
 mod kv_cache;

@@ -1,48 +1,35 @@
 //! Which weights stay on the GPU, where it has too little memory for all. The others are pieces in main memory,
 //! which are uploaded whenever a step needs them.
 
-use super::lm_head::{self, Candidates};
-use super::state::State;
-use super::weights::{Shapes, Weights};
-use crate::compute::EngineOptions;
-use crate::error::{Error, Result};
-use crate::gpu::{Goes, Gpu, staged};
-use crate::model::{Config, Role, Weight};
-
-/// A place has so many bytes at least if the LM head is cut into pieces. Smaller slices would take more dispatches, and
-/// a kernel for each.
-const SLICE: u64 = 8 << 20;
+use crate::gpu::staged;
 
 /// Places on the GPU: while one piece is read, the next is uploaded.
 const PLACES: usize = 2;
-
-/// After an allocation was refused, so much of what the device granted is used: an eighth is left to others.
-const USED: (u64, u64) = (7, 8);
-
-/// The most times that a load asks for less after a refusal.
-const MAX_TRIES: usize = 4;
 
 /// Which weights stay on the GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Residency {
     /// For each block, whether its matrices stay.
     blocks: Vec<bool>,
-    lm_head: bool,
-    embedding: bool,
+    pub(super) lm_head: bool,
+    pub(super) embedding: bool,
     /// Bytes of a place.
-    place: u64,
+    pub(super) place: u64,
 }
 
 impl Residency {
     /// Everything stays.
     pub(super) fn whole(n_layer: usize) -> Self {
-        Self { blocks: vec![true; n_layer], lm_head: true, embedding: true, place: 0 }
+        Self::of_blocks(n_layer, n_layer)
     }
 
-    /// So many blocks stay, spread over the model: then a piece is uploaded while the blocks before it compute.
-    fn blocks(n_layer: usize, stay: usize) -> Vec<bool> {
+    /// Everything but blocks stays, and of these `stay`. They are spread over the model, so that a piece is
+    /// uploaded while the blocks before it compute.
+    pub(super) fn of_blocks(n_layer: usize, stay: usize) -> Self {
         let come = n_layer - stay;
-        (0..n_layer).map(|n| (n + 1) * come / n_layer == n * come / n_layer).collect()
+        let stays = |n| (n + 1) * come / n_layer == n * come / n_layer;
+        let blocks = (0..n_layer).map(stays).collect();
+        Self { blocks, lm_head: true, embedding: true, place: 0 }
     }
 
     /// Whether all weights stay.
@@ -59,14 +46,6 @@ impl Residency {
         self.blocks[n]
     }
 
-    pub(super) fn embedding_stays(&self) -> bool {
-        self.embedding
-    }
-
-    pub(super) fn lm_head_stays(&self) -> bool {
-        self.lm_head
-    }
-
     /// The places that pieces take in turn, and the bytes of each.
     pub(super) fn places(&self) -> (usize, u64) {
         let any = self.streamed() > 0 || !self.lm_head;
@@ -74,136 +53,12 @@ impl Residency {
     }
 
     /// Bytes of the buffers through which pieces are uploaded.
-    fn staged(&self) -> u64 {
+    pub(super) fn staged(&self) -> u64 {
         match self.places() {
             (0, _) => 0,
             (_, place) => staged(place),
         }
     }
-}
-
-/// What a model needs on the GPU.
-struct Needs<'a> {
-    gpu: &'a Gpu,
-    config: &'a Config,
-    table: &'a [Weight],
-    options: &'a EngineOptions,
-}
-
-impl Needs<'_> {
-    /// Bytes of all buffers.
-    fn bytes(&self, residency: &Residency) -> Result<u64> {
-        let Self { gpu, config, table, options } = *self;
-        let shapes = Shapes { config, table, residency };
-        let (weights, of_weights) = gpu.measuring(true, |a| shapes.weights(a));
-        let (state, of_state) = State::measure(gpu, config, &weights, options)?;
-        let splits =
-            residency.is_whole() && lm_head::splits(options.lm_head, weights.lm_head(), gpu);
-        let of_head = match weights.lm_head().dense().filter(|_| splits) {
-            Some(w) => Candidates::measure(gpu, w, [&state.logits, &state.adjusted_upper]),
-            None => 0,
-        };
-        Ok(of_weights + of_state + of_head + residency.staged())
-    }
-
-    /// Bytes of the largest piece.
-    fn place(&self, slices_lm_head: bool) -> u64 {
-        let Self { gpu, config, table, .. } = *self;
-        let n_layer = config.n_layer;
-        let none = Residency { blocks: vec![false; n_layer], ..Residency::whole(n_layer) };
-        let shapes = Shapes { config, table, residency: &none };
-        let (bytes, _) = gpu.measuring(true, |a| {
-            let of_block = |n| a.piece(Goes::Nowhere, |a| drop(shapes.matrices(a, n))).1;
-            (0..n_layer).map(of_block).max().unwrap_or(0)
-        });
-        let slice = if slices_lm_head { SLICE.min(shapes.lm_head_bytes() / 2) } else { 0 };
-        bytes.max(slice).next_multiple_of(256)
-    }
-
-    /// As much as `most` bytes hold.
-    ///
-    /// Errors: `out-of-memory`, `bad-option` (context, kv).
-    fn within(&self, most: u64) -> Result<Residency> {
-        let n_layer = self.config.n_layer;
-        let whole = Residency::whole(n_layer);
-        if self.bytes(&whole)? <= most {
-            return Ok(whole);
-        }
-        let is_tied = !self.table.iter().any(|weight| weight.role == Role::Output);
-        let mut needed = 0;
-        // The rows of an embedding cost nothing to fetch, next to layers. The LM head comes in slices only if no block
-        // could stay otherwise: kept, a prompt does not read it for each chunk.
-        for (embedding, lm_head) in [(is_tied, true), (false, false)] {
-            let place = self.place(!lm_head);
-            let staying =
-                |n| Residency { blocks: Residency::blocks(n_layer, n), lm_head, embedding, place };
-            let fits = |n| Ok::<bool, Error>(self.bytes(&staying(n))? <= most);
-            // This one needs no places, so it may fit where fewer blocks do not.
-            if fits(n_layer)? {
-                return Ok(staying(n_layer));
-            }
-            needed = self.bytes(&staying(0))?;
-            if needed > most {
-                continue;
-            }
-            let (mut fit, mut too_many) = (0, n_layer);
-            while too_many - fit > 1 {
-                let n = fit.midpoint(too_many);
-                if fits(n)? { fit = n } else { too_many = n }
-            }
-            return Ok(staying(fit));
-        }
-        let what = "the KV cache, the activations and two layers of the weights".into();
-        Err(Error::OutOfMemory { what, needed, granted: most })
-    }
-}
-
-/// Allocates the weights that stay on the GPU, the places of the others, and the state. It takes no more than the
-/// caller allows, and less where the device refuses it.
-///
-/// Errors: `out-of-memory`, `bad-option` (context, kv, lmHead).
-pub(super) async fn allocate(
-    gpu: &Gpu,
-    config: &Config,
-    table: &[Weight],
-    options: &EngineOptions,
-) -> Result<(Residency, Weights, State)> {
-    let needs = Needs { gpu, config, table, options };
-    let mut residency = match gpu.max_bytes {
-        Some(most) => needs.within(most)?,
-        None => Residency::whole(config.n_layer),
-    };
-    gpu.watch_made();
-    let mut refusal = None;
-    for _ in 0..MAX_TRIES {
-        let error = match buffers(&needs, &residency).await {
-            Ok((weights, state)) => {
-                gpu.keep_made();
-                return Ok((residency, weights, state));
-            }
-            Err(error) => error,
-        };
-        gpu.free_made();
-        // A device in order has refused memory; else a binding would be too large.
-        let Error::OutOfMemory { granted, .. } = error else { return Err(error) };
-        gpu.check()?;
-        let refused = refusal.get_or_insert(error);
-        match needs.within(granted / USED.1 * USED.0) {
-            Ok(less) if less != residency => residency = less,
-            _ => return Err(refused.clone()),
-        }
-    }
-    let what = "the weights".into();
-    Err(refusal.unwrap_or(Error::OutOfMemory { what, needed: 0, granted: 0 }))
-}
-
-async fn buffers(needs: &Needs<'_>, residency: &Residency) -> Result<(Weights, State)> {
-    let Needs { gpu, config, table, options } = needs;
-    let shapes = Shapes { config, table, residency };
-    let weights = gpu.packing("the weights", |allocation| shapes.weights(allocation)).await?;
-    lm_head::check(options.lm_head, weights.lm_head())?;
-    let state = State::allocate(gpu, config, &weights, options).await?;
-    Ok((weights, state))
 }
 
 #[cfg(test)]
@@ -213,8 +68,8 @@ mod tests {
     #[test]
     fn blocks_that_stay_are_spread_over_the_model() {
         let stay = |n_layer, n| -> Vec<usize> {
-            let blocks = Residency::blocks(n_layer, n);
-            (0..n_layer).filter(|n| blocks[*n]).collect()
+            let residency = Residency::of_blocks(n_layer, n);
+            (0..n_layer).filter(|n| residency.block_stays(*n)).collect()
         };
         assert_eq!(stay(8, 8), (0..8).collect::<Vec<_>>());
         assert_eq!(stay(8, 0), []);

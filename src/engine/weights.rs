@@ -373,12 +373,12 @@ impl Shapes<'_> {
         Weights {
             token_embd: match &output {
                 None => self.lm_head(a, Role::TokenEmbd),
-                Some(_) if self.residency.embedding_stays() => {
+                Some(_) if self.residency.embedding => {
                     self.vocabulary(a, Role::TokenEmbd, self.config.n_vocab, None)
                 }
                 Some(_) => self.slices(a, Role::TokenEmbd, Goes::Nowhere, KEPT_SLICE),
             },
-            fetches_rows: !self.residency.embedding_stays(),
+            fetches_rows: !self.residency.embedding,
             output,
             output_norm: self.norm(a, Role::OutputNorm, n_embd),
             blocks,
@@ -392,7 +392,7 @@ impl Shapes<'_> {
     /// The LM head, whole or in slices.
     fn lm_head(&self, a: &mut Allocation<'_>, role: Role) -> Vocabulary {
         let (_, place) = self.residency.places();
-        match self.residency.lm_head_stays() {
+        match self.residency.lm_head {
             true => self.vocabulary(a, role, self.config.n_vocab, None),
             false => self.slices(a, role, Goes::InTurn, place),
         }

@@ -7,6 +7,7 @@ mod device;
 mod fault;
 mod kept;
 mod kernel;
+mod mapped;
 mod options;
 mod ordered;
 mod pieces;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::kept::Kept;
-use super::ordered::{Mapped, Waiting};
+use super::mapped::{Mapped, Waiting};
 use super::staging::wait_for;
 use super::{Buffer, Link};
 use crate::error::Result;

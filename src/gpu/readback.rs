@@ -9,7 +9,8 @@ use futures_channel::oneshot;
 
 use super::commands::Commands;
 use super::fault::attempt;
-use super::ordered::{Mapping, Submission, Ticket, Work};
+use super::mapped::Mapping;
+use super::ordered::{Submission, Ticket, Work};
 use super::{Buffer, Gpu, Link, Plan, Step};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::compute::let_others_run;

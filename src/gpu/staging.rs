@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::ordered::{Mapped, Waiting};
+use super::mapped::{Mapped, Waiting};
 
 /// The most bytes of a staging buffer.
 const MAX_SIZE: u64 = 2 << 20;
