@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Goes, Gpu};
 use crate::model::{Config, Role, Weight};
 
-/// A place has so many bytes at least if the LM head is cut into pieces. Smaller slices would take more dispatches, and
+/// A bay has so many bytes at least if the LM head is cut into portions. Smaller slices would take more dispatches, and
 /// a kernel for each.
 const SLICE: u64 = 8 << 20;
 
@@ -43,14 +43,14 @@ impl Needs<'_> {
         Ok(of_weights + of_state + of_head + residency.staged())
     }
 
-    /// Bytes of the largest piece.
-    fn place(&self, slices_lm_head: bool) -> u64 {
+    /// Bytes of the largest portion.
+    fn bay(&self, slices_lm_head: bool) -> u64 {
         let Self { gpu, config, table, .. } = *self;
         let n_layer = config.n_layer;
         let whole = Residency::whole(n_layer);
         let shapes = Shapes { config, table, residency: &whole };
         let (bytes, _) = gpu.measuring(true, |a| {
-            let of_block = |n| a.piece(Goes::Nowhere, |a| drop(shapes.matrices(a, n))).1;
+            let of_block = |n| a.portion(Goes::Nowhere, |a| drop(shapes.matrices(a, n))).1;
             (0..n_layer).map(of_block).max().unwrap_or(0)
         });
         let slice = if slices_lm_head { SLICE.min(shapes.lm_head_bytes() / 2) } else { 0 };
@@ -71,11 +71,11 @@ impl Needs<'_> {
         // The rows of an embedding cost nothing to fetch, next to layers. The LM head comes in slices only if no block
         // could stay otherwise: kept, a prompt does not read it for each chunk.
         for (embedding, lm_head) in [(is_tied, true), (false, false)] {
-            let place = self.place(!lm_head);
+            let bay = self.bay(!lm_head);
             let staying =
-                |n| Residency { lm_head, embedding, place, ..Residency::of_blocks(n_layer, n) };
+                |n| Residency { lm_head, embedding, bay, ..Residency::of_blocks(n_layer, n) };
             let fits = |n| Ok::<bool, Error>(self.bytes(&staying(n))? <= most);
-            // This one needs no places, so it may fit where fewer blocks do not.
+            // This one needs no bays, so it may fit where fewer blocks do not.
             if fits(n_layer)? {
                 return Ok(staying(n_layer));
             }
@@ -95,7 +95,7 @@ impl Needs<'_> {
     }
 }
 
-/// Allocates the weights that stay on the GPU, the places of the others, and the state. It takes no more than the
+/// Allocates the weights that stay on the GPU, the bays of the others, and the state. It takes no more than the
 /// caller allows, and less where the device refuses it.
 ///
 /// Errors: `out-of-memory`, `bad-option` (context, kv, lmHead).

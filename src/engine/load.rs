@@ -109,7 +109,7 @@ impl Engine {
             candidates.split(gpu);
         }
         warming.done().await?;
-        gpu.use_pieces();
+        gpu.use_portions();
         // Once a step has read the weights, they are on the GPU.
         engine.decode_and_sample(0, 1).take().await?;
         gpu.check()?;

@@ -1,10 +1,10 @@
-//! Which weights stay on the GPU, where it has too little memory for all. The others are pieces in main memory,
+//! Which weights stay on the GPU, where it has too little memory for all. The others are portions in main memory,
 //! which are uploaded whenever a step needs them.
 
 use crate::gpu::staged;
 
-/// Places on the GPU: while one piece is read, the next is uploaded.
-const PLACES: usize = 2;
+/// Bays on the GPU: while one portion is read, the next is uploaded.
+const BAYS: usize = 2;
 
 /// Which weights stay on the GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub(super) struct Residency {
     blocks: Vec<bool>,
     pub(super) lm_head: bool,
     pub(super) embedding: bool,
-    /// Bytes of a place.
-    pub(super) place: u64,
+    /// Bytes of a bay.
+    pub(super) bay: u64,
 }
 
 impl Residency {
@@ -23,13 +23,13 @@ impl Residency {
         Self::of_blocks(n_layer, n_layer)
     }
 
-    /// Everything but blocks stays, and of these `stay`. They are spread over the model, so that a piece is
+    /// Everything but blocks stays, and of these `stay`. They are spread over the model, so that a portion is
     /// uploaded while the blocks before it compute.
     pub(super) fn of_blocks(n_layer: usize, stay: usize) -> Self {
         let come = n_layer - stay;
         let stays = |n| (n + 1) * come / n_layer == n * come / n_layer;
         let blocks = (0..n_layer).map(stays).collect();
-        Self { blocks, lm_head: true, embedding: true, place: 0 }
+        Self { blocks, lm_head: true, embedding: true, bay: 0 }
     }
 
     /// Whether all weights stay.
@@ -46,17 +46,17 @@ impl Residency {
         self.blocks[n]
     }
 
-    /// The places that pieces take in turn, and the bytes of each.
-    pub(super) fn places(&self) -> (usize, u64) {
+    /// The bays that portions take in turn, and the bytes of each.
+    pub(super) fn bays(&self) -> (usize, u64) {
         let any = self.streamed() > 0 || !self.lm_head;
-        (if any { PLACES } else { 0 }, self.place)
+        (if any { BAYS } else { 0 }, self.bay)
     }
 
-    /// Bytes of the buffers through which pieces are uploaded.
+    /// Bytes of the buffers through which portions are uploaded.
     pub(super) fn staged(&self) -> u64 {
-        match self.places() {
+        match self.bays() {
             (0, _) => 0,
-            (_, place) => staged(place),
+            (_, bay) => staged(bay),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::gpu::{Allocation, Buffer, Goes, Plane};
 use crate::kernels::{Dense, DenseType, Format, Norm, Packed, PackedShard, Scales, Shard, Ternary};
 use crate::model::{Config, Role, Weight};
 
-/// Bytes of the pieces of an embedding that stays in main memory.
+/// Bytes of the portions of an embedding that stays in main memory.
 const KEPT_SLICE: u64 = 64 << 20;
 
 /// Buffers begin at multiples of 256 bytes, which takes less than this in a slice of a few buffers.
@@ -336,13 +336,13 @@ impl Shapes<'_> {
         let Config { n_embd, n_ff, head_dim, .. } = *self.config;
         let n_q = self.config.n_embd_q();
         let architecture = self.config.architecture;
-        let (places, place) = self.residency.places();
-        a.places(places, place);
+        let (bays, bay) = self.residency.bays();
+        a.bays(bays, bay);
         let blocks = (0..self.config.n_layer).map(|block| {
             let [attn_qkv, attn_output, ffn_gate_up, ffn_down] =
                 match self.residency.block_stays(block) {
                     true => self.matrices(a, block),
-                    false => a.piece(Goes::InTurn, |a| self.matrices(a, block)).0,
+                    false => a.portion(Goes::InTurn, |a| self.matrices(a, block)).0,
                 };
             let mut norms_in = |roles: &[Role]| -> Vec<Norm> {
                 let own = roles.iter().filter(|role| architecture.has(**role));
@@ -391,10 +391,10 @@ impl Shapes<'_> {
 
     /// The LM head, whole or in slices.
     fn lm_head(&self, a: &mut Allocation<'_>, role: Role) -> Vocabulary {
-        let (_, place) = self.residency.places();
+        let (_, bay) = self.residency.bays();
         match self.residency.lm_head {
             true => self.vocabulary(a, role, self.config.n_vocab, None),
-            false => self.slices(a, role, Goes::InTurn, place),
+            false => self.slices(a, role, Goes::InTurn, bay),
         }
     }
 
@@ -413,7 +413,7 @@ impl Shapes<'_> {
         }
     }
 
-    /// A matrix with a row for each token, each slice of which is a piece of at most `most` bytes.
+    /// A matrix with a row for each token, each slice of which is a portion of at most `most` bytes.
     fn slices(&self, a: &mut Allocation<'_>, role: Role, goes: Goes, most: u64) -> Vocabulary {
         let n_vocab = self.config.n_vocab;
         let fit = (most.saturating_sub(SLACK) as usize / self.row_bytes(role)).max(1);
@@ -425,7 +425,7 @@ impl Shapes<'_> {
         let shifts = a.buffer("shifts", 1);
         let mut slice = |first: usize| {
             let rows = each.min(n_vocab - first);
-            a.piece(goes, |a| self.vocabulary(a, role, rows, Some(&shifts))).0
+            a.portion(goes, |a| self.vocabulary(a, role, rows, Some(&shifts))).0
         };
         let (first, others) = (slice(0), (each..n_vocab).step_by(each));
         Vocabulary::joined(first, others.map(slice))

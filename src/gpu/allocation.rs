@@ -7,8 +7,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
-use super::pieces::Pieces;
-use super::{Buffer, Gpu, Piece};
+use super::portions::Portions;
+use super::{Buffer, Gpu, Portion};
 use crate::error::{Error, Result};
 
 /// The size of an arena, which holds small buffers. Dawn, in Chromium, rounds an allocation below 4
@@ -29,25 +29,25 @@ pub struct Allocation<'gpu> {
     arenas: Option<Vec<Arena>>,
     /// If buffers are only measured: the one that stands for all of them, and their bytes.
     measured: Option<(wgpu::Buffer, u64)>,
-    /// The piece whose buffers are asked for now.
+    /// The portion whose buffers are asked for now.
     open: Option<Open>,
-    /// The place and the bytes of each piece.
-    pieces: Vec<(Option<usize>, u64)>,
-    /// The places that pieces take in turn.
-    places: Vec<wgpu::Buffer>,
+    /// The bay and the bytes of each portion.
+    portions: Vec<(Option<usize>, u64)>,
+    /// The bays that portions take in turn.
+    bays: Vec<wgpu::Buffer>,
 }
 
-/// A piece while its buffers are asked for.
+/// A portion while its buffers are asked for.
 struct Open {
-    piece: Piece,
-    /// The place, and its bytes that are taken.
-    place: Arena,
+    portion: Portion,
+    /// The bay, and its bytes that are taken.
+    bay: Arena,
 }
 
-/// Where a piece goes.
+/// Where a portion goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goes {
-    /// To a place, the next one in turn.
+    /// To a bay, the next one in turn.
     InTurn,
     /// Nowhere: it stays in main memory.
     Nowhere,
@@ -101,8 +101,8 @@ impl Gpu {
         let mut allocation = Allocation::new(self, arenas);
         let value = allocate(&mut allocation);
         let mut refused = 0;
-        let (places, pieces) = (allocation.places, allocation.pieces);
-        self.ordered.add_pieces(places, &pieces)?;
+        let (bays, portions) = (allocation.bays, allocation.portions);
+        self.ordered.add_portions(bays, &portions)?;
         for (size, answer) in allocation.answers {
             let answer = self.faults.unless_gone(answer).await;
             refused += if answer.flatten().is_some() { size } else { 0 };
@@ -162,13 +162,13 @@ impl Gpu {
         *self.made() = None;
     }
 
-    /// Frees all buffers that were made since [`Gpu::watch_made`], and forgets all pieces. Nothing uses them.
+    /// Frees all buffers that were made since [`Gpu::watch_made`], and forgets all portions. Nothing uses them.
     pub fn free_made(&self) {
         for raw in self.made().iter_mut().flat_map(|made| made.drain(..)) {
             self.allocated.fetch_sub(raw.size(), Ordering::Relaxed);
             raw.destroy();
         }
-        self.ordered.pieces(Pieces::clear);
+        self.ordered.portions(Portions::clear);
     }
 
     fn made(&self) -> MutexGuard<'_, Option<Vec<wgpu::Buffer>>> {
@@ -195,8 +195,8 @@ impl Gpu {
 
 impl<'gpu> Allocation<'gpu> {
     fn new(gpu: &'gpu Gpu, arenas: Option<Vec<Arena>>) -> Self {
-        let (answers, pieces) = (Vec::new(), Vec::new());
-        Self { gpu, answers, arenas, measured: None, open: None, pieces, places: Vec::new() }
+        let (answers, portions) = (Vec::new(), Vec::new());
+        Self { gpu, answers, arenas, measured: None, open: None, portions, bays: Vec::new() }
     }
 
     /// The device that allocates.
@@ -207,38 +207,38 @@ impl<'gpu> Allocation<'gpu> {
     /// A zeroed buffer of `len` values.
     pub fn buffer<T: Pod>(&mut self, label: &str, len: usize) -> Buffer<T> {
         let size = self.gpu.size_of_buffer::<T>(label, len);
-        let piece = self.open.as_ref().map(|open| open.piece);
+        let portion = self.open.as_ref().map(|open| open.portion);
         let (raw, offset) = match &mut self.open {
-            Some(Open { place, .. }) => place.take(size),
+            Some(Open { bay, .. }) => bay.take(size),
             None => self.take(label, size),
         };
-        Buffer::new(raw, offset, size, len).in_piece(piece)
+        Buffer::new(raw, offset, size, len).in_portion(portion)
     }
 
-    /// Makes `n` places of `size` bytes each, for the pieces that go to places in turn.
-    pub fn places(&mut self, n: usize, size: u64) {
-        self.places = (0..n).map(|_| self.create("place", size)).collect();
+    /// Makes `n` bays of `size` bytes each, for the portions that go to bays in turn.
+    pub fn bays(&mut self, n: usize, size: u64) {
+        self.bays = (0..n).map(|_| self.create("bay", size)).collect();
     }
 
-    /// Makes `allocate` ask for its buffers in a piece of the weights. Gives its bytes too.
-    pub fn piece<T>(&mut self, goes: Goes, allocate: impl FnOnce(&mut Self) -> T) -> (T, u64) {
-        let n = self.pieces.len();
-        // The pieces of a model are alternately in its places.
-        let placed = self.pieces.iter().filter(|piece| piece.0.is_some()).count();
-        let place = match goes {
-            Goes::InTurn => placed.checked_rem(self.places.len()),
+    /// Makes `allocate` ask for its buffers in a portion of the weights. Gives its bytes too.
+    pub fn portion<T>(&mut self, goes: Goes, allocate: impl FnOnce(&mut Self) -> T) -> (T, u64) {
+        let n = self.portions.len();
+        // The portions of a model are alternately in its bays.
+        let in_bays = self.portions.iter().filter(|portion| portion.0.is_some()).count();
+        let bay = match goes {
+            Goes::InTurn => in_bays.checked_rem(self.bays.len()),
             Goes::Nowhere => None,
         };
-        let piece = if goes == Goes::InTurn { Piece::Placed(n) } else { Piece::Kept(n) };
-        let raw = match place {
-            Some(place) => self.places[place].clone(),
+        let portion = if goes == Goes::InTurn { Portion::InBay(n) } else { Portion::Kept(n) };
+        let raw = match bay {
+            Some(bay) => self.bays[bay].clone(),
             // No kernel binds it, but a buffer has to be one.
             None => self.create("nothing", 16),
         };
-        self.open = Some(Open { piece, place: Arena { raw, used: 0 } });
+        self.open = Some(Open { portion, bay: Arena { raw, used: 0 } });
         let value = allocate(self);
-        let bytes = self.open.take().map_or(0, |open| open.place.used);
-        self.pieces.push((place, bytes));
+        let bytes = self.open.take().map_or(0, |open| open.bay.used);
+        self.portions.push((bay, bytes));
         (value, bytes)
     }
 

@@ -1,7 +1,7 @@
 use std::marker::PhantomData;
 use std::num::NonZero;
 
-use super::Piece;
+use super::Portion;
 
 /// A GPU buffer of `len` values of `T`, or a range of a larger one. Clones share its contents.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Buffer<T> {
     size: u64,
     len: usize,
     used: Used,
-    piece: Option<Piece>,
+    portion: Option<Portion>,
     marker: PhantomData<T>,
 }
 
@@ -37,7 +37,7 @@ pub enum Used {
 impl<T> Buffer<T> {
     pub(super) fn new(raw: wgpu::Buffer, offset: u64, size: u64, len: usize) -> Self {
         let used = Used::Fixed((len * size_of::<T>()) as u64);
-        Self { raw, offset, size, len, used, piece: None, marker: PhantomData }
+        Self { raw, offset, size, len, used, portion: None, marker: PhantomData }
     }
 
     /// Values in the buffer.
@@ -58,8 +58,8 @@ impl<T> Buffer<T> {
     /// The same bytes as values of another type, for a kernel that loads them as that type.
     pub fn cast<U>(&self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        let Self { offset, size, used, piece, .. } = *self;
-        Buffer { used, piece, ..Buffer::new(self.raw.clone(), offset, size, len) }
+        let Self { offset, size, used, portion, .. } = *self;
+        Buffer { used, portion, ..Buffer::new(self.raw.clone(), offset, size, len) }
     }
 
     /// The first `n` values.
@@ -79,22 +79,22 @@ impl<T> Buffer<T> {
 
     fn part(&self, at: usize, n: usize) -> Self {
         let [at, size] = [at, n].map(|values| (values * size_of::<T>()) as u64);
-        Self { piece: self.piece, ..Self::new(self.raw.clone(), self.offset + at, size, n) }
+        Self { portion: self.portion, ..Self::new(self.raw.clone(), self.offset + at, size, n) }
     }
 
-    /// The same buffer, whose contents come with `piece`.
-    pub(super) fn in_piece(self, piece: Option<Piece>) -> Self {
-        Self { piece, ..self }
+    /// The same buffer, whose contents come with `portion`.
+    pub(super) fn in_portion(self, portion: Option<Portion>) -> Self {
+        Self { portion, ..self }
     }
 
     /// The same buffer, whose contents are the rows of the embedding for a step's tokens.
     pub fn of_rows(self) -> Self {
-        self.in_piece(Some(Piece::Rows))
+        self.in_portion(Some(Portion::Rows))
     }
 
-    /// The piece of the weights that has to be in place before a kernel reads the buffer.
-    pub fn piece(&self) -> Option<Piece> {
-        self.piece
+    /// The portion of the weights that has to be on the GPU before a kernel reads the buffer.
+    pub fn portion(&self) -> Option<Portion> {
+        self.portion
     }
 
     /// The same buffer, for kernels that use less than all of it in a step.

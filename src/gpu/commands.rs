@@ -1,9 +1,9 @@
 //! Commands on their way to the queue.
 
 use super::ordered::Work;
-use super::{Link, Piece, Plan, Step};
+use super::{Link, Plan, Portion, Step};
 
-/// Commands that are encoded together. Where they need a piece of the weights that is not in place, those before
+/// Commands that are encoded together. Where they need a portion of the weights that is not on the GPU, those before
 /// it are submitted.
 pub(super) struct Commands<'a> {
     link: &'a Link,
@@ -24,8 +24,8 @@ impl<'a> Commands<'a> {
         steps: impl IntoIterator<Item = (P, Step)>,
     ) {
         for (index, (plans, step)) in steps.into_iter().enumerate() {
-            for (pieces, dispatch) in plans.into_iter().flat_map(Plan::parts) {
-                self.place(pieces, &step);
+            for (portions, dispatch) in plans.into_iter().flat_map(Plan::parts) {
+                self.bring(portions, &step);
                 dispatch.encode(self.pass(), &step, index);
             }
         }
@@ -39,11 +39,11 @@ impl<'a> Commands<'a> {
         })
     }
 
-    /// Puts `pieces` in place for the commands that come next, which are of `step`.
-    pub(super) fn place(&mut self, pieces: &[Piece], step: &Step) {
+    /// Brings `portions` for the commands that come next, which are of `step`.
+    pub(super) fn bring(&mut self, portions: &[Portion], step: &Step) {
         let link = self.link;
-        for piece in pieces {
-            link.ordered.place(*piece, || self.submit(), || step.tokens());
+        for portion in portions {
+            link.ordered.bring(*portion, || self.submit(), || step.tokens());
         }
     }
 

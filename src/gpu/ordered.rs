@@ -1,6 +1,6 @@
 //! The order of all work for a device's queue.
 //!
-//! Work is done at once, unless it comes after a piece of the weights that is still to be uploaded: then it
+//! Work is done at once, unless it comes after a portion of the weights that is still to be uploaded: then it
 //! waits. Whoever waits for a result moves the order on, so nothing else has to run.
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 
 use super::fault::Faults;
 use super::mapped::{Mapping, Waiting};
-use super::pieces::{Piece, Pieces, Rows};
+use super::portions::{Portion, Portions, Rows};
 use super::staging;
 use crate::error::Result;
 
@@ -31,14 +31,14 @@ struct State {
     /// Works that were given, and those of them that are done.
     given: u64,
     done: u64,
-    pieces: Pieces,
+    portions: Portions,
     ring: staging::Ring,
 }
 
 /// When a readback's copy was submitted.
 pub(super) type Submission = Arc<OnceLock<wgpu::SubmissionIndex>>;
 
-/// A piece of work.
+/// Work for the queue.
 pub(super) enum Work {
     Write {
         to: wgpu::Buffer,
@@ -57,8 +57,8 @@ pub(super) enum Work {
     /// Tells when all that was submitted is done.
     Flush(oneshot::Sender<()>),
     Free(wgpu::Buffer),
-    /// Puts a piece in its place. So many bytes of it were submitted.
-    Piece(usize, u64),
+    /// Brings a portion to its bay. So many bytes of it were submitted.
+    Portion(usize, u64),
     /// Puts the rows of the tokens at these indices where a step reads them.
     Rows(Vec<u32>, Option<Rows>),
 }
@@ -108,37 +108,42 @@ impl Ordered {
         .await;
     }
 
-    /// Adds the places and the pieces of a model.
+    /// Adds the bays and the portions of a model.
     ///
     /// Errors: `out-of-memory`.
-    pub(super) fn add_pieces(
+    pub(super) fn add_portions(
         &self,
-        places: Vec<wgpu::Buffer>,
-        pieces: &[(Option<usize>, u64)],
+        bays: Vec<wgpu::Buffer>,
+        portions: &[(Option<usize>, u64)],
     ) -> Result<()> {
         let mut state = self.state();
-        if let Some(place) = places.first() {
-            state.ring = staging::Ring::of(place.size());
+        if let Some(bay) = bays.first() {
+            state.ring = staging::Ring::of(bay.size());
         }
-        state.pieces.add(places, pieces)
+        state.portions.add(bays, portions)
     }
 
-    /// Bytes of the buffers through which pieces are uploaded.
+    /// Bytes of the buffers through which portions are uploaded.
     pub(super) fn staged(&self) -> u64 {
         self.state().ring.bytes()
     }
 
-    /// The pieces, to change them.
-    pub(super) fn pieces<T>(&self, change: impl FnOnce(&mut Pieces) -> T) -> T {
-        change(&mut self.state().pieces)
+    /// The portions, to change them.
+    pub(super) fn portions<T>(&self, change: impl FnOnce(&mut Portions) -> T) -> T {
+        change(&mut self.state().portions)
     }
 
-    /// Gives `piece` to its place, unless it will be there already after all work that was given. Before
+    /// Brings `portion` to the GPU, unless it will be there already after all work that was given. Before
     /// that, `submit` has to submit what was encoded.
-    pub(super) fn place(&self, piece: Piece, submit: impl FnOnce(), tokens: impl Fn() -> Vec<u32>) {
-        let work = match piece {
-            Piece::Placed(n) if self.state().pieces.takes_place(n) => Work::Piece(n, 0),
-            Piece::Rows if self.state().pieces.are_ready() => Work::Rows(tokens(), None),
+    pub(super) fn bring(
+        &self,
+        portion: Portion,
+        submit: impl FnOnce(),
+        tokens: impl Fn() -> Vec<u32>,
+    ) {
+        let work = match portion {
+            Portion::InBay(n) if self.state().portions.takes_bay(n) => Work::Portion(n, 0),
+            Portion::Rows if self.state().portions.are_ready() => Work::Rows(tokens(), None),
             _ => return,
         };
         submit();
@@ -147,9 +152,9 @@ impl Ordered {
 
     /// Does the works that can be done now. If `waits`, a native call waits for the device.
     fn go_on(&self, state: &mut State, waits: bool) {
-        let State { works, done, pieces, ring, .. } = state;
+        let State { works, done, portions, ring, .. } = state;
         while let Some(work) = works.pop_front() {
-            if let Some(unfinished) = self.work(work, pieces, ring, waits) {
+            if let Some(unfinished) = self.work(work, portions, ring, waits) {
                 works.push_front(unfinished);
                 return;
             }
@@ -161,7 +166,7 @@ impl Ordered {
     fn work(
         &self,
         work: Work,
-        pieces: &mut Pieces,
+        portions: &mut Portions,
         ring: &mut staging::Ring,
         waits: bool,
     ) -> Option<Work> {
@@ -186,12 +191,12 @@ impl Ordered {
             }
             Work::Free(buffer) => buffer.destroy(),
             // A device that is gone takes no weights, and need not have them.
-            Work::Piece(..) | Work::Rows(..) if faults.is_gone() => {}
-            Work::Piece(n, mut at) => {
-                let (to, bytes) = pieces.placed(n)?;
+            Work::Portion(..) | Work::Rows(..) if faults.is_gone() => {}
+            Work::Portion(n, mut at) => {
+                let (to, bytes) = portions.in_bay(n)?;
                 while at < bytes.len() {
                     let Some(staging) = ring.free(device, waits) else {
-                        return Some(Work::Piece(n, at));
+                        return Some(Work::Portion(n, at));
                     };
                     let len = ring.size().min(bytes.len() - at);
                     if let Err(why) = bytes.copy_to(at, len, staging.buffer()) {
@@ -203,11 +208,11 @@ impl Ordered {
                 }
             }
             Work::Rows(tokens, rows) => {
-                let rows = rows.or_else(|| pieces.read_tokens(device, queue, waiting))?;
+                let rows = rows.or_else(|| portions.read_tokens(device, queue, waiting))?;
                 if !rows.have_come(device, waits) {
                     return Some(Work::Rows(tokens, Some(rows)));
                 }
-                if let Err(why) = pieces.write_rows(queue, rows, &tokens) {
+                if let Err(why) = portions.write_rows(queue, rows, &tokens) {
                     faults.failed(&format!("embeddings could not be uploaded ({why})"));
                 }
             }

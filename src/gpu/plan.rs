@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::commands::Commands;
 use super::pipeline::Pipeline;
-use super::{Access, Buffer, Const, Gpu, Kernel, Piece, Tuning, Used};
+use super::{Access, Buffer, Const, Gpu, Kernel, Portion, Tuning, Used};
 
 /// The values that differ from step to step. Kernels read them from a uniform buffer.
 #[repr(C)]
@@ -197,11 +197,11 @@ pub struct Plan {
     segments: Vec<Rc<Segment>>,
 }
 
-/// Dispatches that follow each other, and the pieces of the weights that they read. At most one of them
-/// has a place, so that the next one can be uploaded meanwhile.
+/// Dispatches that follow each other, and the portions of the weights that they read. At most one of them
+/// has a bay, so that the next one can be uploaded meanwhile.
 #[derive(Default)]
 struct Segment {
-    pieces: Vec<Piece>,
+    portions: Vec<Portion>,
     dispatches: Vec<Dispatch>,
 }
 
@@ -257,12 +257,11 @@ impl Plan {
         self.segments.iter().flat_map(|segment| segment.dispatches.iter())
     }
 
-    /// Its dispatches, each with the pieces that have to be in place for it and that were not for the dispatch
-    /// before it.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&[Piece], &Dispatch)> {
+    /// Its dispatches, each with the portions that it needs and the dispatch before it did not.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&[Portion], &Dispatch)> {
         self.segments.iter().flat_map(|segment| {
-            let pieces = [&segment.pieces[..]].into_iter().chain(std::iter::repeat(&[][..]));
-            pieces.zip(&segment.dispatches)
+            let portions = [&segment.portions[..]].into_iter().chain(std::iter::repeat(&[][..]));
+            portions.zip(&segment.dispatches)
         })
     }
 }
@@ -273,8 +272,8 @@ pub trait Bound {
     fn binding(&self) -> wgpu::BindingResource<'_>;
     /// How much of it a step uses.
     fn used(&self) -> Used;
-    /// The piece of the weights that it is in.
-    fn piece(&self) -> Option<Piece>;
+    /// The portion of the weights that it is in.
+    fn portion(&self) -> Option<Portion>;
 }
 
 impl<T> Bound for Buffer<T> {
@@ -286,8 +285,8 @@ impl<T> Bound for Buffer<T> {
         self.used()
     }
 
-    fn piece(&self) -> Option<Piece> {
-        self.piece()
+    fn portion(&self) -> Option<Portion> {
+        self.portion()
     }
 }
 
@@ -368,10 +367,11 @@ impl<'gpu> Recorder<'gpu> {
             label += "/no-packed-dot";
         }
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
-        let pieces: Vec<Piece> = bound.iter().filter_map(|(_, buffer)| buffer.piece()).collect();
+        let portions: Vec<Portion> =
+            bound.iter().filter_map(|(_, buffer)| buffer.portion()).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
         let way = Way { pipeline, workgroups };
-        pieces.into_iter().for_each(|piece| self.needs(piece));
+        portions.into_iter().for_each(|portion| self.needs(portion));
         self.open.dispatches.push(Dispatch {
             way,
             instead: Vec::new(),
@@ -383,15 +383,17 @@ impl<'gpu> Recorder<'gpu> {
         });
     }
 
-    /// Makes the open segment wait for a piece. If it has another one already, it ends.
-    fn needs(&mut self, piece: Piece) {
-        if self.open.pieces.contains(&piece) {
+    /// Makes the open segment wait for a portion. If it has another one already, it ends.
+    fn needs(&mut self, portion: Portion) {
+        if self.open.portions.contains(&portion) {
             return;
         }
-        if piece != Piece::Rows && self.open.pieces.iter().any(|other| *other != Piece::Rows) {
+        if portion != Portion::Rows
+            && self.open.portions.iter().any(|other| *other != Portion::Rows)
+        {
             self.end_segment();
         }
-        self.open.pieces.push(piece);
+        self.open.portions.push(portion);
     }
 
     /// Gives the last dispatch, which is of `kernel` and takes tokens of one sequence, another way for a
@@ -438,8 +440,8 @@ impl Gpu {
     pub fn run_spans(&self, plans: &[Plan], steps: &[Step]) {
         let Some((all, spans)) = steps.split_first() else { return };
         let mut commands = Commands::new(self);
-        for (pieces, dispatch) in plans.iter().flat_map(Plan::parts) {
-            commands.place(pieces, all);
+        for (portions, dispatch) in plans.iter().flat_map(Plan::parts) {
+            commands.bring(portions, all);
             match &dispatch.of_spans {
                 None => dispatch.encode(commands.pass(), all, 0),
                 Some(OfSpans { kernel, consts, workgroups, way }) => {

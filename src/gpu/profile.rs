@@ -37,8 +37,8 @@ impl Gpu {
             mapped_at_creation: false,
         });
         let mut commands = Commands::new(self);
-        for (i, (pieces, dispatch)) in (0..).zip(&dispatches) {
-            commands.place(pieces, step);
+        for (i, (portions, dispatch)) in (0..).zip(&dispatches) {
+            commands.bring(portions, step);
             let mut pass = commands.encoder().begin_compute_pass(&wgpu::ComputePassDescriptor {
                 label: Some(&dispatch.label),
                 timestamp_writes: Some(wgpu::ComputePassTimestampWrites {

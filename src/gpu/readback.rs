@@ -86,8 +86,8 @@ impl Gpu {
         let mut commands = Commands::new(self);
         let mut part = FIRST_PART;
         loop {
-            for (pieces, dispatch) in rest.drain(..part.min(rest.len())) {
-                commands.place(pieces, step);
+            for (portions, dispatch) in rest.drain(..part.min(rest.len())) {
+                commands.bring(portions, step);
                 dispatch.encode(commands.pass(), step, 0);
             }
             if rest.is_empty() {

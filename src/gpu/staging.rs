@@ -1,4 +1,4 @@
-//! Mapped buffers through which pieces of the weights are uploaded, one after the other.
+//! Mapped buffers through which portions of the weights are uploaded, one after the other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ pub(super) struct Staging {
     submission: Option<wgpu::SubmissionIndex>,
 }
 
-/// Bytes of all staging buffers for pieces of at most `piece` bytes.
-pub fn staged(piece: u64) -> u64 {
-    MOST * size(piece)
+/// Bytes of all staging buffers for portions of at most `portion` bytes.
+pub fn staged(portion: u64) -> u64 {
+    MOST * size(portion)
 }
 
-/// Bytes of a staging buffer: all of them hold two pieces, if they are small.
-fn size(piece: u64) -> u64 {
-    (2 * piece / MOST).next_multiple_of(256).min(MAX_SIZE)
+/// Bytes of a staging buffer: all of them hold two portions, if they are small.
+fn size(portion: u64) -> u64 {
+    (2 * portion / MOST).next_multiple_of(256).min(MAX_SIZE)
 }
 
 impl Ring {
-    /// For pieces of at most `piece` bytes.
-    pub(super) fn of(piece: u64) -> Self {
-        Self { in_flight: VecDeque::new(), size: size(piece) }
+    /// For portions of at most `portion` bytes.
+    pub(super) fn of(portion: u64) -> Self {
+        Self { in_flight: VecDeque::new(), size: size(portion) }
     }
 
     /// Bytes of a staging buffer.

@@ -1,5 +1,5 @@
-//! Weights that do not stay on the GPU. They are cut into pieces, which are in main memory as the GPU holds
-//! them. A few places on the GPU take the pieces in turn.
+//! Weights that do not stay on the GPU. They are cut into portions, which are in main memory as the GPU holds
+//! them. A few bays on the GPU take the portions in turn.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use crate::error::Result;
 
 /// Weights that have to be on the GPU before a kernel reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// A piece with a place.
-    Placed(usize),
+pub enum Portion {
+    /// A portion with a bay.
+    InBay(usize),
     /// The rows of the embedding for the tokens of a step.
     Rows,
-    /// A piece that is never on the GPU. No kernel reads it.
+    /// A portion that is never on the GPU. No kernel reads it.
     Kept(usize),
 }
 
-/// All pieces of a model.
+/// All portions of a model.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(super) struct Portions {
     all: Vec<Held>,
-    /// The piece in each place, after all work that was given.
-    places: Vec<(wgpu::Buffer, Option<usize>)>,
+    /// The portion in each bay, after all work that was given.
+    bays: Vec<(wgpu::Buffer, Option<usize>)>,
     embedding: Option<Embedding>,
     ready: bool,
 }
 
 struct Held {
-    place: Option<usize>,
+    bay: Option<usize>,
     bytes: Kept,
 }
 
@@ -50,7 +50,7 @@ pub struct Plane {
     pub row_bytes: usize,
     /// Where a step reads rows.
     pub to: Buffer<u32>,
-    /// Rows of the whole matrix, in pieces.
+    /// Rows of the whole matrix, in portions.
     pub from: Vec<(Range<usize>, Buffer<u32>)>,
 }
 
@@ -61,46 +61,46 @@ pub(super) struct Rows {
     submission: wgpu::SubmissionIndex,
 }
 
-impl Pieces {
-    /// Forgets all pieces and places.
+impl Portions {
+    /// Forgets all portions and bays.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Adds places, and pieces: the place of each, if it has one, and its bytes, which are zeros at first.
+    /// Adds bays, and portions: the bay of each, if it has one, and its bytes, which are zeros at first.
     ///
     /// Errors: `out-of-memory`.
     pub(super) fn add(
         &mut self,
-        places: Vec<wgpu::Buffer>,
-        pieces: &[(Option<usize>, u64)],
+        bays: Vec<wgpu::Buffer>,
+        portions: &[(Option<usize>, u64)],
     ) -> Result<()> {
-        self.places.extend(places.into_iter().map(|place| (place, None)));
-        for &(place, len) in pieces {
-            self.all.push(Held { place, bytes: Kept::new(len)? });
+        self.bays.extend(bays.into_iter().map(|bay| (bay, None)));
+        for &(bay, len) in portions {
+            self.all.push(Held { bay, bytes: Kept::new(len)? });
         }
         Ok(())
     }
 
-    /// Changes bytes of a piece, from byte `at` on. It must not be on the GPU.
-    pub(super) fn write(&mut self, piece: usize, at: u64, bytes: &[u8]) {
-        self.all[piece].bytes.write(at, bytes);
+    /// Changes bytes of a portion, from byte `at` on. It must not be on the GPU.
+    pub(super) fn write(&mut self, portion: usize, at: u64, bytes: &[u8]) {
+        self.all[portion].bytes.write(at, bytes);
     }
 
     pub(super) fn are_ready(&self) -> bool {
         self.ready
     }
 
-    /// Gives a piece its place, and whether it has to be uploaded for that.
-    pub(super) fn takes_place(&mut self, piece: usize) -> bool {
-        let Some(place) = self.all[piece].place.filter(|_| self.ready) else { return false };
-        self.places[place].1.replace(piece) != Some(piece)
+    /// Gives a portion its bay, and whether it has to be uploaded for that.
+    pub(super) fn takes_bay(&mut self, portion: usize) -> bool {
+        let Some(bay) = self.all[portion].bay.filter(|_| self.ready) else { return false };
+        self.bays[bay].1.replace(portion) != Some(portion)
     }
 
-    /// The place of a piece, and its bytes.
-    pub(super) fn placed(&self, piece: usize) -> Option<(&wgpu::Buffer, &Kept)> {
-        let Held { place, bytes } = &self.all[piece];
-        Some((&self.places[(*place)?].0, bytes))
+    /// The bay of a portion, and its bytes.
+    pub(super) fn in_bay(&self, portion: usize) -> Option<(&wgpu::Buffer, &Kept)> {
+        let Held { bay, bytes } = &self.all[portion];
+        Some((&self.bays[(*bay)?].0, bytes))
     }
 
     /// Begins to read the ids of all tokens.
@@ -157,9 +157,9 @@ impl Pieces {
     /// Reads row `id` of a matrix. A token that was not chosen, for want of numbers, has none.
     fn read_row(&self, from: &[(Range<usize>, Buffer<u32>)], id: usize, row: &mut [u8]) {
         let Some((rows, buffer)) = from.iter().find(|part| part.0.contains(&id)) else { return };
-        if let Some(Piece::Placed(piece) | Piece::Kept(piece)) = buffer.piece() {
+        if let Some(Portion::InBay(portion) | Portion::Kept(portion)) = buffer.portion() {
             let at = buffer.offset + ((id - rows.start) * row.len()) as u64;
-            self.all[piece].bytes.read(at, row);
+            self.all[portion].bytes.read(at, row);
         }
     }
 }
@@ -169,12 +169,12 @@ impl Link {
     /// row of the planes' `to` is that of the token there.
     pub fn fetch_rows(&self, tokens: &Buffer<u32>, rows: Vec<u32>, planes: Vec<Plane>) {
         let tokens = tokens.clone();
-        self.ordered.pieces(|all| all.embedding = Some(Embedding { tokens, rows, planes }));
+        self.ordered.portions(|all| all.embedding = Some(Embedding { tokens, rows, planes }));
     }
 
-    /// From now on, kernels get the pieces that they read. Before, they read zeros.
-    pub fn use_pieces(&self) {
-        self.ordered.pieces(|all| all.ready = true);
+    /// From now on, kernels get the portions that they read. Before, they read zeros.
+    pub fn use_portions(&self) {
+        self.ordered.portions(|all| all.ready = true);
     }
 }
 
