@@ -171,8 +171,8 @@ pub struct Traits {
     pub depth: Depth,
     /// Whether drafts make generations faster.
     pub prompt_lookup: bool,
-    /// Whether a chunk takes about as long whatever its tokens are, so that as many as possible should share it.
-    pub whole_chunks: bool,
+    /// Whether each pass uploads weights, so that as many tokens as possible should share it.
+    pub shares_uploads: bool,
 }
 
 /// How many steps may be in flight.

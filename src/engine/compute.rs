@@ -80,7 +80,7 @@ impl Compute for Engine {
                 max_batch_steps: tuning.max_batch_steps,
             },
             prompt_lookup: tuning.prompt_lookup || self.streams(),
-            whole_chunks: self.streams(),
+            shares_uploads: self.streams(),
         }
     }
 

@@ -129,7 +129,7 @@ impl<M: Model> Host<M> {
                 pass,
                 depth,
                 prompt_lookup,
-                whole_chunks: false,
+                shares_uploads: false,
             },
             positions: n_ctx,
             slots: (0..SLOTS).map(|_| RefCell::default()).collect(),

@@ -85,7 +85,7 @@ impl Session {
         let n_ctx = traits.n_ctx;
         let chunks = match deterministic {
             true => Chunks::fixed(traits.chunk),
-            false if traits.whole_chunks => Chunks::whole(traits.chunk),
+            false if traits.shares_uploads => Chunks::shared(traits.chunk),
             false => Chunks::new(traits.chunk),
         };
         let config = engine.config();
