@@ -72,8 +72,11 @@ impl Needs<'_> {
         // could stay otherwise: kept, a prompt does not read it for each chunk.
         for (embedding, lm_head) in [(is_tied, true), (false, false)] {
             let bay = self.bay(!lm_head);
-            let staying =
-                |n| Residency { lm_head, embedding, bay, ..Residency::of_blocks(n_layer, n) };
+            let staying = |n| {
+                let mut part = Residency::of_blocks(n_layer, n);
+                (part.lm_head, part.embedding, part.bay) = (lm_head, embedding, bay);
+                part
+            };
             let fits = |n| Ok::<bool, Error>(self.bytes(&staying(n))? <= most);
             // This one needs no bays, so it may fit where fewer blocks do not.
             if fits(n_layer)? {
