@@ -67,7 +67,7 @@ impl Needs<'_> {
             return Ok(whole);
         }
         let is_tied = !self.table.iter().any(|weight| weight.role == Role::Output);
-        let mut needed = 0;
+        let mut least = u64::MAX;
         // The rows of an embedding cost nothing to fetch, next to layers. The LM head comes in slices only if no block
         // could stay otherwise: kept, a prompt does not read it for each chunk.
         for (embedding, lm_head) in [(is_tied, true), (false, false)] {
@@ -82,7 +82,8 @@ impl Needs<'_> {
             if fits(n_layer)? {
                 return Ok(staying(n_layer));
             }
-            needed = self.bytes(&staying(0))?;
+            let needed = self.bytes(&staying(0))?;
+            least = least.min(needed);
             if needed > most {
                 continue;
             }
@@ -94,7 +95,7 @@ impl Needs<'_> {
             return Ok(staying(fit));
         }
         let what = "the KV cache, the activations and two layers of the weights".into();
-        Err(Error::OutOfMemory { what, needed, granted: most })
+        Err(Error::OutOfMemory { what, needed: least, granted: most })
     }
 }
 
