@@ -19,7 +19,7 @@ const USED: (u64, u64) = (7, 8);
 /// The most times that a load asks for less after a refusal.
 const MAX_TRIES: usize = 4;
 
-/// What a model needs on the GPU.
+/// A model, and how it is to be held, to find the memory that it needs on the GPU.
 struct Needs<'a> {
     gpu: &'a Gpu,
     config: &'a Config,

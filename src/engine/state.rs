@@ -95,7 +95,7 @@ pub(super) struct Apart {
     pub(super) gate_up: Buffer<f32>,
 }
 
-/// What the sizes of a state follow from.
+/// The facts from which the sizes of a state follow.
 struct Sizes<'a> {
     config: &'a Config,
     inputs: AllInputs,

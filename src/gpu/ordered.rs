@@ -175,7 +175,7 @@ impl Ordered {
             Work::Write { to, at, bytes } => queue.write_buffer(&to, at, &bytes),
             Work::Submit(commands) => drop(queue.submit([commands])),
             Work::Read { commands, staging, size, tell, submission } => {
-                // Nobody else sets it.
+                // Only this sets it, once.
                 let _ = submission.set(queue.submit([commands]));
                 staging.slice(..size).map_async(wgpu::MapMode::Read, move |outcome| {
                     // This fails if the generation was dropped, and with it the receiver.
