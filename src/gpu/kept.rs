@@ -54,12 +54,12 @@ impl Kept {
     ///
     /// Errors: `out-of-memory`.
     pub(super) fn new(len: u64) -> Result<Self> {
-        use js_sys::{Array, Reflect, Uint8Array};
+        use js_sys::{Array, Function, Reflect, Uint8Array};
         use wasm_bindgen::{JsCast, JsValue};
         // The ordinary constructor would not catch what it throws.
-        let made = Reflect::get(&js_sys::global(), &JsValue::from_str("Uint8Array"))
-            .and_then(|class| class.dyn_into())
-            .and_then(|class| Reflect::construct(&class, &Array::of1(&JsValue::from(len as f64))))
+        let class = Reflect::get(&js_sys::global(), &JsValue::from_str("Uint8Array"));
+        let class: Function = class.map_err(|_| refused(len))?.unchecked_into();
+        let made = Reflect::construct(&class, &Array::of1(&JsValue::from(len as f64)))
             .map_err(|_| refused(len))?;
         Ok(Self { bytes: made.unchecked_into::<Uint8Array>() })
     }
