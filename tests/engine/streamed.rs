@@ -145,7 +145,7 @@ fn a_session_says_how_many_layers_do_not_fit() {
     assert_eq!((none, answer(&setup)), (0, (11, expected)));
 }
 
-/// Steps that nobody awaits are done all the same, and a device may end in the middle of one.
+/// Steps that are not awaited are done all the same, and a device may end in the middle of one.
 #[test]
 fn passes_may_be_dropped_and_devices_lost() {
     let [setup, _] = setups();
