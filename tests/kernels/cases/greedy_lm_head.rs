@@ -225,7 +225,7 @@ pub(crate) async fn gemv_lm_head_split_equals_gemv_lm_head_to_the_bit() {
             let x: Vec<f32> = (0..k).map(|_| normal(&mut random)).collect();
             let cuts: &[usize] = if rows == 63 || rows == 1000 { &[20, 21, rows - 1] } else { &[] };
             let d_x = gpu.upload("x", &x);
-            let [plain, split] = [DenseType::F16, DenseType::F16Split].map(|ty| {
+            let bits = async |ty| {
                 let embd = upload(gpu, &w, k, ty, cuts);
                 let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
                 run(gpu, &step(0, 1), |p| match ty {
@@ -233,7 +233,8 @@ pub(crate) async fn gemv_lm_head_split_equals_gemv_lm_head_to_the_bit() {
                     _ => p.gemv_lm_head(&embd, &d_x, &logits),
                 });
                 read(gpu, &logits).await.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
-            });
+            };
+            let (plain, split) = (bits(DenseType::F16).await, bits(DenseType::F16Split).await);
             assert_eq!(split, plain, "{k} x {rows}");
         }
     })

@@ -1,0 +1,61 @@
+// Every kernel against its reference, in browsers: these compile WGSL in other ways than the native tests. The cases,
+// their inputs and tolerances are those of tests/kernels.
+import { expect, test } from '@playwright/test'
+import { buildKernelCases } from '../../scripts/build/kernel-cases.mjs'
+import { firefoxPath, test as inFirefox } from './firefox'
+import type { InPage } from './harness'
+import type { runCases } from './kernel-cases.mjs'
+
+declare global {
+  interface Window { runCases: typeof runCases }
+}
+
+/** Cases of each kind that are quick where kernels compile slowly. */
+const FEW = [
+  'rms_norm_quantize_handles_every_token', 'heads_are_rotated_and_stored'
+]
+
+const PAGE = '/tests/web/kernel-cases.html'
+
+const build = () => {
+  test.setTimeout(3_600_000)
+  buildKernelCases()
+}
+
+/** Runs these cases, or all of them. Fails with the reasons of all that fail. */
+const expectCases = async (page: InPage, names?: string[]) => {
+  const { cases, kernels } = await page.evaluate(names => window.runCases({ names }), names)
+  expect(cases.flatMap(({ file, name, failed }) => failed ? [`${file}: ${name}: ${failed}`] : [])).toEqual([])
+  if (names) return expect(new Set(cases.map(({ name }) => name))).toEqual(new Set(names))
+  const ran = new Set(cases.flatMap(({ kernels }) => kernels!.map(label => label.split('/')[0]!)))
+  expect([...ran].sort()).toEqual([...kernels].sort())
+}
+
+for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
+  const title = names ? 'some kernels compute what their references do' : 'every kernel computes what its reference does'
+
+  test.describe('in Chromium', { tag }, () => {
+    test.beforeAll(build)
+
+    test(title, async ({ page }) => {
+      test.setTimeout(3_600_000)
+      await page.goto(PAGE)
+      await expectCases(page, names && [...names])
+    })
+  })
+
+  inFirefox.describe('in Firefox', { tag }, () => {
+    inFirefox.skip(!firefoxPath, 'no Firefox, or none that is new enough')
+    inFirefox.beforeAll(build)
+
+    inFirefox(title, async ({ tabs: [tab] }) => {
+      inFirefox.setTimeout(3_600_000)
+      await tab.open(PAGE)
+      await expect.poll(() => tab.evaluate(() => 'runCases' in window)).toBe(true)
+      await expectCases(tab, names && [...names])
+    })
+  })
+}
+
+test('a case that fails says why, and the others still run', async ({ page }) => {
+})
