@@ -1,11 +1,16 @@
 // The cases of tests/kernels in this browser. scripts/build/kernel-cases.mjs compiles them.
 
-/**
- * A case that ended in a trap leaves its worker useless: the next one gets another.
- */
+const WORKER = new URL('kernel-cases-worker.mjs', import.meta.url)
+
+/** The worker that runs them, one at a time. One in which a case failed is of no further use. */
 class Cases {
+  #script
   #worker
   #hear
+
+  constructor(script) {
+    this.#script = script
+  }
 
   /** Resolves to what the worker says next. */
   #next() {
@@ -17,7 +22,7 @@ class Cases {
   /** The adapter, all cases and the names of all kernels. */
   open() {
     this.#worker?.terminate()
-    this.#worker = new Worker(new URL('kernel-cases-worker.mjs', import.meta.url), { type: 'module' })
+    this.#worker = new Worker(this.#script, { type: 'module' })
     this.#worker.onmessage = ({ data }) => this.#hear(data)
     this.#worker.onerror = event => {
       event.preventDefault()
@@ -38,14 +43,23 @@ class Cases {
 }
 
 /**
- * Runs the cases of these files, or those of these names, or all of them. `tell` hears the name of each before it runs.
- *
- * Gives the browser, the adapter, the names of all kernels, and for each case its milliseconds, with either what
- * it has seen or why it failed: `kernels` are those that ran, with their variants; `differences` have the largest
- * one from the reference of each kernel, as a share of what is allowed.
+ * What came of a case. `failed` says why it failed. `kernels` are those that ran, with their variants; `differences` have
+ * the largest one of each kernel from the reference, as a share of what is allowed.
+ * @typedef {{
+ *   file: string, name: string, ms: number, failed?: string, kernels?: string[], differences?: Record<string, number>
+ * }} Outcome
  */
-export const runCases = async ({ files, names, tell = () => {} } = {}) => {
-  const all = new Cases()
+
+/**
+ * Runs the cases of these files, or those of these names, or all of them. `tell` hears the name of each before it runs.
+ * `worker` is another script for the worker.
+ *
+ * @param {{ files?: string[], names?: string[], tell?: (name: string) => void, worker?: string | URL }} [options]
+ * @returns {Promise<{ browser: string, adapter: object, kernels: string[], cases: Outcome[] }>} `kernels` are the names of
+ *   all kernels
+ */
+export const runCases = async ({ files, names, tell = () => {}, worker = WORKER } = {}) => {
+  const all = new Cases(worker)
   const { adapter, cases, kernels } = await all.open()
   const isWanted = ({ file, name }) => (files?.includes(file) ?? true) && (names?.includes(name) ?? true)
   const found = []

@@ -57,5 +57,21 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
   })
 }
 
-test('a case that fails says why, and the others still run', async ({ page }) => {
+test('a kernel that computes something else is found, and the cases after it run', async ({ page }) => {
+  build()
+  await page.goto(PAGE)
+  const { cases } = await page.evaluate(async () => {
+    const script = `const { createShaderModule } = GPUDevice.prototype
+      GPUDevice.prototype.createShaderModule = function ({ code }) {
+        return createShaderModule.call(this, { code: code.replace('sum += data[at]', 'sum -= data[at]') })
+      }
+      await import('${location.origin}/tests/web/kernel-cases-worker.mjs')`
+    const worker = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+    const names = ['the_probe_reads_everything_once', 'take_logits_copies_the_row_of_the_step']
+    return window.runCases({ names, worker })
+  })
+  expect(cases).toEqual([
+    expect.objectContaining({ file: 'probe_read', failed: expect.stringMatching(/probe_read\.rs:\d+/) }),
+    { file: 'take_logits', name: expect.any(String), ms: expect.any(Number), kernels: ['take_logits'], differences: {} }
+  ])
 })

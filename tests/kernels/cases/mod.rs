@@ -10,9 +10,11 @@
 
 pub(crate) mod device;
 
+#[allow(unreachable_pub, reason = "other test programs have it in a module of their own")]
 #[path = "../../support/chi_square.rs"]
 mod chi_square;
 
+#[allow(unreachable_pub, reason = "other test programs have it in a module of their own")]
 #[path = "../../support/random.rs"]
 mod random;
 

@@ -19,6 +19,9 @@ extern "C" {
     fn panicked(message: &str);
 }
 
+/// The most characters of a reason.
+const MAX_MESSAGE: usize = 2000;
+
 /// A case: the file that has it, and its name.
 #[derive(Serialize)]
 struct Case {
@@ -72,7 +75,10 @@ pub fn cases() -> Result<JsValue, JsError> {
 /// Opens the devices, which comes before all cases. Gives the adapter.
 #[wasm_bindgen]
 pub async fn open() -> Result<JsValue, JsError> {
-    std::panic::set_hook(Box::new(|info| panicked(&info.to_string())));
+    // Some messages have all values of two buffers.
+    std::panic::set_hook(Box::new(|info| {
+        panicked(&info.to_string().chars().take(MAX_MESSAGE).collect::<String>());
+    }));
     device::open().await?;
     let gpu = device::device();
     value(&Adapter {
