@@ -22,11 +22,13 @@ class Cases {
   /** The adapter, all cases and the names of all kernels. */
   open() {
     this.#worker?.terminate()
-    this.#worker = new Worker(this.#script, { type: 'module' })
-    this.#worker.onmessage = ({ data }) => this.#hear(data)
-    this.#worker.onerror = event => {
+    const worker = new Worker(this.#script, { type: 'module' })
+    this.#worker = worker
+    worker.onmessage = ({ data }) => this.#hear(data)
+    worker.onerror = event => {
       event.preventDefault()
-      this.#hear({ failed: event.message ?? 'the worker did not start' })
+      // A case has said why it failed before it ends in a trap, and another worker may be here by now.
+      if (worker === this.#worker) this.#hear({ failed: event.message ?? 'the worker did not start' })
     }
     return this.#next()
   }
