@@ -6,7 +6,7 @@ import { inRoot } from '../paths.mjs'
 import { capture } from '../process.mjs'
 import { threadsEnvironment, wasmEnvironment } from '../setup/wasm-target.mjs'
 
-/** What goes into pkg/. */
+/** The files and folders that pkg/ is made from. */
 const INPUTS = [
   'Cargo.toml',
   'Cargo.lock',

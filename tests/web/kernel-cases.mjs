@@ -45,7 +45,7 @@ class Cases {
 }
 
 /**
- * What came of a case. `failed` says why it failed. `kernels` are those that ran, with their variants; `differences` have
+ * The end of a case. `failed` says why it failed. `kernels` are those that ran, with their variants; `differences` have
  * the largest one of each kernel from the reference, as a share of what is allowed.
  * @typedef {{
  *   file: string, name: string, ms: number, failed?: string, kernels?: string[], differences?: Record<string, number>

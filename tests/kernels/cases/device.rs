@@ -135,9 +135,9 @@ pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
     .with_rows()
 }
 
-/// What the cases of this thread have seen.
+/// Notes of the cases that this thread runs.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct Notes {
     /// The kernels that were recorded, with their variants.
     pub(crate) labels: BTreeSet<String>,
     /// By kernel, the largest difference from the reference, as a share of what is allowed. A kernel
@@ -146,19 +146,19 @@ pub(crate) struct Seen {
 }
 
 thread_local! {
-    static SEEN: RefCell<Seen> = RefCell::default();
+    static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// What was seen since the last call.
+/// The notes since the last call.
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "natively, to pass is enough"))]
-pub(crate) fn take_seen() -> Seen {
-    SEEN.take()
+pub(crate) fn take_notes() -> Notes {
+    NOTES.take()
 }
 
 /// The recorded plan.
 pub(crate) fn finish(recorder: &mut Recorder) -> Plan {
     let plan = recorder.finish();
-    SEEN.with_borrow_mut(|seen| seen.labels.extend(plan.labels().map(Into::into)));
+    NOTES.with_borrow_mut(|notes| notes.labels.extend(plan.labels().map(Into::into)));
     plan
 }
 
@@ -184,8 +184,8 @@ pub(crate) async fn read_both<T: Pod>(gpu: &Gpu, [one, other]: [&Buffer<T>; 2]) 
 /// allowed.
 pub(crate) fn note(kernel: &str, share: f32) {
     let kernel = ALL.iter().find(|known| known.name == kernel).expect(kernel).name;
-    SEEN.with_borrow_mut(|seen| {
-        let largest = seen.differences.entry(kernel).or_default();
+    NOTES.with_borrow_mut(|notes| {
+        let largest = notes.differences.entry(kernel).or_default();
         *largest = largest.max(share);
     });
 }

@@ -53,7 +53,7 @@ struct Adapter {
     matrix_units: bool,
 }
 
-/// What a case has seen.
+/// The end of a case that passed.
 #[derive(Serialize)]
 struct Outcome {
     /// The kernels that it recorded, with their variants.
@@ -89,11 +89,11 @@ pub async fn open() -> Result<JsValue, JsError> {
     })
 }
 
-/// Runs the case with this number. Gives what it has seen.
+/// Runs the case with this number.
 #[wasm_bindgen]
 pub async fn run(number: usize) -> Result<JsValue, JsError> {
     (CASES[number].run)().await;
-    let device::Seen { labels: kernels, differences } = device::take_seen();
+    let device::Notes { labels: kernels, differences } = device::take_notes();
     value(&Outcome { kernels, differences })
 }
 
