@@ -6,8 +6,14 @@ import { firefoxPath, test as inFirefox } from './firefox'
 import type { InPage } from './harness'
 import type { runCases } from './kernel-cases.mjs'
 
+type Result = Awaited<ReturnType<typeof runCases>>
+
 declare global {
-  interface Window { runCases: typeof runCases }
+  interface Window {
+    runCases: typeof runCases
+    /** The end of the last run, once it is there. */
+    ended?: { result?: Result, error?: string }
+  }
 }
 
 /** Cases of each kind that are quick where kernels compile slowly. */
@@ -16,15 +22,25 @@ const FEW = [
 ]
 
 const PAGE = '/tests/web/kernel-cases.html'
+/** Milliseconds for the build, and for all cases. */
+const HOUR = 3_600_000
 
 const build = () => {
-  test.setTimeout(3_600_000)
+  test.setTimeout(HOUR)
   buildKernelCases()
 }
 
 /** Runs these cases, or all of them. Fails with the reasons of all that fail. */
 const expectCases = async (page: InPage, names?: string[]) => {
-  const { cases, kernels } = await page.evaluate(names => window.runCases({ names }), names)
+  await page.evaluate(names => {
+    void window.runCases({ names })
+      .then(result => { window.ended = { result } }, error => { window.ended = { error: String(error) } })
+  }, names)
+  // It asks now and then, because Firefox gives a request up that is not answered for five minutes.
+  await expect.poll(() => page.evaluate(() => 'ended' in window), { timeout: HOUR, intervals: [1000] }).toBe(true)
+  const { result, error } = await page.evaluate(() => window.ended!)
+  if (!result) throw new Error(error)
+  const { cases, kernels } = result
   expect(cases.flatMap(({ file, name, failed }) => failed ? [`${file}: ${name}: ${failed}`] : [])).toEqual([])
   if (names) return expect(new Set(cases.map(({ name }) => name))).toEqual(new Set(names))
   const ran = new Set(cases.flatMap(({ kernels }) => kernels!.map(label => label.split('/')[0]!)))
@@ -38,7 +54,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     test.beforeAll(build)
 
     test(title, async ({ page }) => {
-      test.setTimeout(3_600_000)
+      test.setTimeout(HOUR)
       await page.goto(PAGE)
       await expectCases(page, names && [...names])
     })
@@ -49,7 +65,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     inFirefox.beforeAll(build)
 
     inFirefox(title, async ({ tabs: [tab] }) => {
-      inFirefox.setTimeout(3_600_000)
+      inFirefox.setTimeout(HOUR)
       await tab.open(PAGE)
       await expect.poll(() => tab.evaluate(() => 'runCases' in window)).toBe(true)
       await expectCases(tab, names && [...names])
