@@ -23,10 +23,10 @@ const FEW = [
 
 const PAGE = '/tests/web/kernel-cases.html'
 /** Milliseconds for the build, and for all cases. */
-const HOUR = 3_600_000
+const LONG = 3 * 3_600_000
 
 const build = () => {
-  test.setTimeout(HOUR)
+  test.setTimeout(LONG)
   buildKernelCases()
 }
 
@@ -37,7 +37,7 @@ const expectCases = async (page: InPage, names?: string[]) => {
       .then(result => { window.ended = { result } }, error => { window.ended = { error: String(error) } })
   }, names)
   // It asks now and then, because Firefox gives a request up that is not answered for five minutes.
-  await expect.poll(() => page.evaluate(() => 'ended' in window), { timeout: HOUR, intervals: [1000] }).toBe(true)
+  await expect.poll(() => page.evaluate(() => 'ended' in window), { timeout: LONG, intervals: [1000] }).toBe(true)
   const { result, error } = await page.evaluate(() => window.ended!)
   if (!result) throw new Error(error)
   const { cases, kernels } = result
@@ -54,7 +54,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     test.beforeAll(build)
 
     test(title, async ({ page }) => {
-      test.setTimeout(HOUR)
+      test.setTimeout(LONG)
       await page.goto(PAGE)
       await expectCases(page, names && [...names])
     })
@@ -65,7 +65,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     inFirefox.beforeAll(build)
 
     inFirefox(title, async ({ tabs: [tab] }) => {
-      inFirefox.setTimeout(HOUR)
+      inFirefox.setTimeout(LONG)
       await tab.open(PAGE)
       await expect.poll(() => tab.evaluate(() => 'runCases' in window)).toBe(true)
       await expectCases(tab, names && [...names])
