@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { CARGO_TARGET, inRoot } from '../paths.mjs'
 import { run } from '../process.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
+import { wasmBindgen } from '../setup/wasm-tools.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
 
 const CRATE = 'tritloom_kernel_cases'
@@ -20,6 +21,8 @@ export const buildKernelCases = () => {
   const stage = `${KERNEL_CASES}-${process.pid}`
   mkdirSync(stage, { recursive: true })
   const wasm = join(CARGO_TARGET, TARGET, 'debug', `${CRATE}.wasm`)
+  // Puts the one that the setup has installed in PATH, if a test runs by itself.
+  wasmBindgen.check()
   run('wasm-bindgen', ['--target', 'web', '--no-typescript', '--out-dir', stage, '--out-name', 'kernel_cases', wasm])
   const script = join(stage, 'kernel_cases.js')
   writeFileSync(script, ofPackage(readFileSync(script, 'utf8')))
