@@ -10,7 +10,7 @@
 //   --on        the adapter's name, for a browser that does not say it
 //   --no-build  takes what was built, for a machine without Rust
 //   --serve     serves the page to any browser, in which a button runs the cases
-//   --table     prints the table of docs/KERNELS.md, of results that were written before
+//   --table     prints a table of results that were written before
 //
 // CHROMIUM and CHROMIUM_GPU_FLAGS, or FIREFOX, name the browser, as for `npm run bench`.
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,9 +1,7 @@
 // The table of the kernels' differences.
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { kernelTable, outcome } from '../../scripts/kernel-table.mjs'
-import { inRoot, readText } from '../../scripts/paths.mjs'
 
 const seen = (name, kernels, differences) => ({ file: 'f', name, ms: 1, kernels, differences })
 
@@ -30,11 +28,4 @@ test('each kernel has its largest difference, and one of a case that failed has 
   ].join('\n'))
   assert.equal(outcome(chromium), 'f: three: at 7: 1, not 2\n2 of 3 cases passed')
   assert.equal(outcome(firefox), '1 of 1 cases passed')
-})
-
-test('docs/KERNELS.md has the table of the results', () => {
-  const names = readdirSync(inRoot('docs', 'results')).filter(name => /^kernel-cases-.*\.json$/.test(name)).sort()
-  assert.ok(names.length > 0)
-  const results = names.map(name => JSON.parse(readText(`docs/results/${name}`)))
-  assert.ok(readText('docs/KERNELS.md').includes(kernelTable(results)))
 })
