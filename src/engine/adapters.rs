@@ -103,7 +103,7 @@ impl Deltas {
             return Err(Error::OutOfMemory { what, needed, granted });
         }
         let pairs = gpu
-            .packing("an adapter", |a| {
+            .allocating("an adapter", |a| {
                 let mut blocks = Vec::new();
                 for sites in &values {
                     let mut of_block = [const { None }; SITES.len()];
@@ -144,6 +144,26 @@ impl Deltas {
             }
         };
         Ok(Self { blocks, embedding: of_embedding, head, thin, apart })
+    }
+
+    /// Frees the memory at once, for adapters that follow.
+    pub(super) fn free(self, gpu: &Gpu) {
+        let of_head = self.head.iter().map(|head| &head.delta);
+        for Delta { thin, wide } in self.blocks.iter().flatten().flatten().chain(of_head) {
+            gpu.free(&thin.a);
+            gpu.free(&thin.factor);
+            gpu.free(&wide.b);
+        }
+        if let Some(EmbeddingDelta { rows, wide }) = &self.embedding {
+            rows.shards.iter().for_each(|shard| gpu.free(&shard.buffer));
+            gpu.free(&rows.shifts);
+            gpu.free(&wide.b);
+        }
+        if let Some(head) = &self.head {
+            gpu.free(&head.apart);
+        }
+        gpu.free(&self.thin);
+        gpu.free(&self.apart);
     }
 
     /// The pairs at a site of a block.

@@ -115,8 +115,9 @@ impl Engine {
     /// Errors: `bad-adapter` for a pair on a matrix that the GPU cannot bind alone, `out-of-memory`,
     /// `device-lost`.
     pub async fn set_adapters(&mut self, adapters: &Adapters) -> Result<()> {
-        if self.state.deltas.take().is_some() {
+        if let Some(before) = self.state.deltas.take() {
             self.record_plans();
+            before.free(&self.gpu);
         }
         if !adapters.is_empty() {
             let model = (&self.config, &*self.weights);

@@ -44,6 +44,24 @@ fn logits(session: &mut Session, prompt: &[u32]) -> Vec<f32> {
     block_on(session.logits(prompt)).unwrap()
 }
 
+/// A browser would else keep the memory of each until it collects garbage.
+#[test]
+fn replaced_adapters_are_freed_on_the_gpu() {
+    let mut session = Setup::default().golden();
+    let [one, other] = [1, 2].map(|seed| adapter(&mut session, seed));
+    let bytes = |session: &Session| session.compute().about().gpu_bytes;
+    let alone = bytes(&session);
+    block_on(session.set_adapters(&[(Arc::clone(&one), 1.0)])).unwrap();
+    let applied = bytes(&session);
+    assert!(applied > alone);
+    block_on(session.set_adapters(&[(other, 1.0)])).unwrap();
+    assert_eq!(bytes(&session), applied);
+    assert_eq!(generate(&mut session, &[1, 2, 3], &greedy(4)).unwrap().ids.len(), 4);
+    block_on(session.set_adapters(&[])).unwrap();
+    // A staging buffer may stay for the next read-back.
+    assert!(bytes(&session) < alone + 64 * 1024, "{} of {alone}", bytes(&session));
+}
+
 /// An adapter on every matrix: of the blocks, and on the embedding and the LM head if these are two.
 fn on_all_matrices(session: &Session, file: &[u8]) -> Vec<u8> {
     let config = session.compute().config();
