@@ -11,6 +11,7 @@ use tritloom::reference::ops;
 use tritloom::sampling::Logprobs;
 use tritloom::session::{Activations, Head, InspectOptions, Inspected, KvType, Session};
 
+use crate::embeddings;
 use crate::setup::{Setup, generate, greedy, largest_difference, noise};
 use crate::support::{assert_error, path};
 
@@ -231,7 +232,7 @@ fn what_there_is_not_is_refused() {
     let long = try_inspect(session, &vec![1; n_ctx + 1], &InspectOptions::default());
     assert_error(long, "context-full", &[]);
 
-    let embedding = &mut load(&Setup::default().on_cpu(), "bitnet-b1.58-embd-q8_0");
+    let embedding = &mut embeddings::load(&Setup::default().on_cpu(), embeddings::BITNET);
     let candidates = InspectOptions { top: Some(1), ..InspectOptions::default() };
     assert_error(try_inspect(embedding, &[1, 2], &candidates), "embedding-model", &[]);
     let sites = InspectOptions { sites: vec![Site::Down], ..InspectOptions::default() };
