@@ -9,7 +9,7 @@ export const BUDGET = 1_000_000
 /** Bytes of the module of grammars, which the first answer with a format waits for. */
 export const GRAMMAR_BUDGET = 600_000
 /** Bytes of each module for the CPU. Only a page without a GPU downloads one of them. */
-export const CPU_BUDGET = 1_200_000
+export const CPU_BUDGET = 1_250_000
 /** Bytes of an entry's script with all that it imports, but not what it imports later. */
 export const ENTRY_BUDGET = 11_000
 /**
