@@ -635,7 +635,7 @@ export type ProfileOptions = Pick<
   | 'seed'
 >
 
-/** Where the time of a step goes, by the GPU's own clock. On the CPU, the kernels are `layers` and `lm_head`. */
+/** The times of a step's kernels, by the GPU's own clock. On the CPU, the kernels are `layers` and `lm_head`. */
 export interface Profile {
   /** The most that the memory can give, in GB/s, which is the rate of a kernel that only reads. */
   bandwidth: number

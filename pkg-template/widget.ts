@@ -222,7 +222,7 @@ export class TldrWidget extends Base {
     }
   }
 
-  /** Takes the labels of the language of the element, or of what it is in. */
+  /** Takes the labels in the element's language: its own `lang`, else that of an element around it. */
   async #speak(): Promise<void> {
     const asked = languageOf(this)
     const { labels, language } = await labelsOf(asked)

@@ -41,12 +41,12 @@ const RUNS = 12
 /** How much faster the module `relaxed` is. */
 const GAIN = 1.4
 
-/** The gain of each thread beside the first one, as a share of it: a guess. They share the memory. */
+/** The speed that each further thread adds, as a share of the first one's. A guess: below 1, because threads share the memory. */
 const GAIN_OF_THREAD = 0.6
 
 /**
- * Measures, in some 10 ms, at how many bytes of weights a second the CPU computes with so many threads. An estimate: it
- * times one thread, real weights are not in the processor's caches, and a page's other threads take their share.
+ * Estimates the bytes of weights that so many threads compute in a second. It takes some 10 ms and times one thread. Real
+ * models are slower: their weights are not in the processor's caches, and a page's other threads take their share.
  */
 export async function bytesPerSecond(threads: number): Promise<number> {
   const bytes = Uint8Array.from(atob(KERNEL), char => char.charCodeAt(0))

@@ -45,7 +45,7 @@ const PATIENCE = 10_000
 /** The most threads by default. More gain little, because they wait for the memory, and they are the visitor's. */
 const MAX_BY_DEFAULT = 8
 
-/** Processors, where a browser does not say how many there are. */
+/** The number of processors to assume if a browser does not tell it. */
 const PROCESSORS = 8
 
 /**

@@ -87,7 +87,7 @@ impl Deltas {
         self.adapters.add(Role::TokenEmbd, 0, Of::Token(id), x);
     }
 
-    /// Adds to the products of matrices of a block that share the inputs `x`, one for each token.
+    /// Adds the adapters' products to those of matrices that share their inputs. `x` has an input for each token.
     pub(super) fn add<'a, const N: usize>(
         &self,
         pool: &dyn Pool,

@@ -148,7 +148,7 @@ impl<S: Source> Loader<'_, S> {
         let each = (SLICE / row.max(1)).max(1) * row.max(1);
         let mut split = (self.split == Some(weight.role)).then(|| Split::new(self.sets));
         if split.is_some() {
-            // All upper bytes are before the lower ones, so there is no end to add to.
+            // The matrix holds all upper bytes and then all lower ones, so each slice is written at two offsets.
             bytes.resize(kept as usize, 0);
         }
         let mut at = 0;

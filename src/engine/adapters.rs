@@ -35,7 +35,7 @@ pub(super) struct Delta {
 /// which tokens may be the best.
 pub(super) struct HeadDelta {
     pub(super) delta: Delta,
-    /// The logits of few tokens before pairs add to them `[few, n_vocab]`.
+    /// The logits `[few, n_vocab]` without the adapters. `adapter_add` then adds what the pairs give.
     pub(super) apart: Buffer<f32>,
 }
 

@@ -61,8 +61,8 @@ impl Session {
         &self.adapters
     }
 
-    /// Takes over the adapters of a session of the same file: those that were loaded for it, and those
-    /// that it applied.
+    /// Takes the adapters of an earlier session of the same file: the loaded ones (`own`), and those that were
+    /// `applied`, which it applies again.
     pub(super) async fn take_adapters(
         &mut self,
         own: &[Weak<Adapter>],

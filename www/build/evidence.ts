@@ -18,7 +18,7 @@ const LINK = /href="of:([^"]+)"/g
 /** A line that the rows of a comparison replace. */
 const ROWS = /^( *)<!-- rows: (\S+) -->$/gm
 
-/** The address of a file in the site. A text has an ending that every host serves as a text. */
+/** The address of a file in the site. Sources get the ending `.txt`, because hosts serve that as a text. */
 const addressOf = (path: string): string => `evidence/${path}${path.endsWith('.json') ? '' : '.txt'}`
 
 /** A number with three digits, or all before the point. */

@@ -13,8 +13,8 @@ from . import asking, copying, facts, heroes, language, records, tales, talk, te
 # The prompts by which models are judged: none of them is learned.
 PROMPTS = Path(__file__).parents[3] / "models" / "prompts.json"
 
-# What is written, and its share of the documents. The corpus is small, so that its stories are told rarely: they would
-# be learned by heart.
+# The kinds of documents, and the share of each. Stories of the corpus are rare: there are few, and the model would
+# learn them by heart.
 KINDS = [
     (language.instruction, 14),
     (facts.question, 10),

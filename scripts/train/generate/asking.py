@@ -8,7 +8,7 @@ from .grammar import asked, capital
 from .tales import corpus, with_other_names, with_other_nouns
 
 NAME = r"\b([A-Z][a-z]{2,})"
-# what stands in a sentence, a question about it and the answer; {0}, {1} are the groups
+# a pattern to find in a sentence, a question about it, the answer; {0} and {1} are the pattern's groups
 PATTERNS = [
     (
         rf"^{NAME} (?:went|ran|walked|came) to (the [a-z]+)\b",
@@ -52,7 +52,7 @@ UNSAID = [
     "What does {0} eat for breakfast?",
     "How tall is {0}?",
 ]
-# What begins a sentence without being a name.
+# Words with a capital letter that are no names: they begin sentences.
 NO_NAMES = extract.STOP | {
     "Every",
     "Everyone",

@@ -4,7 +4,7 @@ from . import passages
 from .grammar import capital, fill, rows
 from .words import LOOKS
 
-# what is told, a sentence or a part of one after the other | what its summary may say
+# the text, in parts that follow one another | summaries that are right
 # The slots are those of passages.py. A detail may stand where there is an asterisk.
 EVENTS = rows("""
 The {L} {T} of {A} fell into the river. * {B} jumped in after it at once. Both came out wet, but the {T} was saved. | {A}'s {T} fell into the river, and {B} saved it.
