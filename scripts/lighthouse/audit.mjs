@@ -1,6 +1,5 @@
 // Runs Lighthouse, which needs a newer Node than the project, over the pages of dist/.
 import { existsSync, readdirSync } from 'node:fs'
-import { preview } from 'vite'
 import { inRoot } from '../paths.mjs'
 import { npm, outputOf, runQuietly } from '../process.mjs'
 import { Stop } from '../report.mjs'
@@ -28,6 +27,8 @@ export const audit = async categories => {
     const [command, ...args] = npm()
     await runQuietly(command, [...args, 'ci', '--no-audit', '--no-fund'], { cwd: HOME, log: 'lighthouse-npm' })
   }
+  // Not at the top: `npm test` reads this file before it has installed Vite.
+  const { preview } = await import('vite')
   const server = await preview({ configFile: inRoot('vite.config.ts'), logLevel: 'warn', preview: { port: 0, strictPort: false } })
   try {
     const origin = `http://localhost:${server.httpServer.address().port}`
