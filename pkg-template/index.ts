@@ -4,8 +4,8 @@ export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
-  AbortOptions, Adapter, AdapterInfo, Alternative, AppliedAdapter, Availability, AvailabilityOptions, BackendAvailability, CallPart, ChatDefaults, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats,
-  DeviceLoss, EmbedOptions, EmbedProgress, ErrorCode, GenerateOptions, GpuOptions, Input, JsonSchema, KernelTime, LoadedAdapter, LoadOptions, Message,
+  AbortOptions, ActivationPoint, Activations, Adapter, AdapterInfo, Alternative, AppliedAdapter, Attention, Availability, AvailabilityOptions, BackendAvailability, CallPart, ChatDefaults, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats,
+  DeviceLoss, EmbedOptions, EmbedProgress, ErrorCode, GenerateOptions, GpuOptions, Input, InspectedToken, Inspection, InspectOptions, JsonSchema, KernelTime, LoadedAdapter, LoadOptions, Message,
   ModelInfo, Pooling, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, RunnableTool, RunToolsOptions, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Tool, ToolCall,
   ToolChoice, ToolRun, TurnOptions, Verdict
 } from './types.js'

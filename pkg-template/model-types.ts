@@ -1,5 +1,14 @@
 // The types of models: where they come from, how they are loaded and stored, and what is known of them.
 
+/** Options of calls that take no others. A name that is not listed is `bad-option`. */
+export interface AbortOptions {
+  /**
+   * Aborts the call, which then rejects with the signal's reason. Work of `logits`, `restoreChat` and
+   * `chat.save` that has begun goes on to its end, and later calls wait for it.
+   */
+  signal?: AbortSignal
+}
+
 /**
  * The source of a model: an address, or the bytes of a GGUF file. The bytes decide what it is;
  * names and types do not matter. But an address that ends in `-00001-of-00003.gguf`, or with other
@@ -369,6 +378,10 @@ export interface ModelInfo {
   contextLength: number
   /** How the GPU holds keys and values. */
   kv: 'f16' | 'f32' | 'int8'
+  /** Layers of the model. */
+  layers: number
+  /** Heads of attention in a layer. */
+  heads: number
   /** Tokens in the vocabulary. */
   vocabSize: number
   /** Weights in the model. */
@@ -379,6 +392,8 @@ export interface ModelInfo {
   gpuBytes: number
   /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number
+  /** Bytes of KV cache that are held after the load. It grows when texts need more, up to what there is. */
+  kvBytes: number
   /**
    * The most generations that run together. If there is no GPU memory for all their texts, fewer
    * run, and the others wait.

@@ -1,7 +1,9 @@
 // The types of calls and their answers, and the codes of failures. Those of models are beside this.
-import type { Pooling } from './model-types.js'
+import type { Alternative } from './inspect-types.js'
+import type { AbortOptions, Pooling } from './model-types.js'
 
 export type * from './model-types.js'
+export type * from './inspect-types.js'
 
 /**
  * The codes of all failures. `Error::CODES` in the crate has the same list: a test compares them.
@@ -162,15 +164,6 @@ export interface ChatOptions extends ChatDefaults {
    * `context-full`.
    */
   overflow?: 'error' | 'slide'
-}
-
-/** Options of calls that take no others. A name that is not listed is `bad-option`. */
-export interface AbortOptions {
-  /**
-   * Aborts the call, which then rejects with the signal's reason. Work of `logits`, `restoreChat` and
-   * `chat.save` that has begun goes on to its end, and later calls wait for it.
-   */
-  signal?: AbortSignal
 }
 
 /** Options of `model.countTokens`. Any other option rejects with `bad-option`. */
@@ -552,15 +545,6 @@ export interface CallPart {
   name?: string
   /** `true` where the call is whole. */
   ends?: true
-}
-
-/** A token that could have been chosen. */
-export interface Alternative {
-  id: number
-  /** The token's own text. If the token has only a part of a character, its text is U+FFFD. */
-  text: string
-  /** The natural logarithm of its probability, as `Token.logprob`. */
-  logprob: number
 }
 
 /** The statistics of a generation. */

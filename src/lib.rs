@@ -5,7 +5,8 @@
 //! ```text
 //! error  source  transfer                       bytes, and how to get them
 //!   ↓
-//! gguf  ternary  blocks  model  tokenizer       what is in a file
+//! gguf  ternary  blocks  contents               what is in a file
+//! model  tokenizer
 //! chat  sampling
 //!   ↓
 //! compute                                       what a session asks of its engine
@@ -36,6 +37,7 @@ pub mod transfer;
 pub mod gguf;
 pub mod ternary;
 pub mod blocks;
+pub mod contents;
 pub mod model;
 pub mod tokenizer;
 pub mod chat;

@@ -6,9 +6,13 @@ mod support;
 use std::fs;
 
 use half::f16;
-use support::{Random, f16_offsets, floats, path, random_blocks};
+use support::{File, Random, Tensor, f16_offsets, floats, path, random_blocks};
 use tritloom::blocks::{BlockScales, BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
-use tritloom::gguf::TensorType;
+use tritloom::contents::{contents, rows};
+use tritloom::gguf::{Gguf, TensorInfo, TensorType};
+use tritloom::native::block_on;
+use tritloom::source::Reader;
+use tritloom::ternary::Layout;
 
 /// The types, each with its vectors. The older Q2_0 has the bytes of PQ2_0.
 const VECTORS: &[(TensorType, &str)] = &[
@@ -301,5 +305,70 @@ fn what_does_not_fit_into_a_block_is_refused() {
             let index = if bad == 3e38 { 777 / elements * elements } else { 777 };
             assert_eq!(quantize(&values, &mut vec![]), Err(index), "{ty} {bad}");
         }
+    }
+}
+
+/// Files of one tensor of each type.
+#[test]
+fn a_tensor_of_a_file_has_the_counts_scales_and_rows_of_its_values() {
+    let open = |ty: TensorType, columns: usize, rows: usize, bytes: Vec<u8>| {
+        let mut file = File::empty();
+        let ne = vec![columns as u64, rows as u64];
+        file.tensors.push(Tensor { name: "t".into(), ne, type_id: ty.id(), bytes });
+        let file = file.build();
+        let gguf = block_on(Gguf::read(&mut Reader::new(&file[..]))).unwrap();
+        (file, gguf.tensors[0].clone())
+    };
+    let rows_of = |file: &[u8], tensor: &TensorInfo, range, layout| {
+        block_on(rows(&mut Reader::new(file), tensor, range, layout))
+    };
+    for row in TABLE {
+        let blocks = blocks_of(row, &[f16::from_f32(0.5), f16::from_f32(-0.25)]);
+        let expected = expected(row, &blocks);
+        // Sixteen blocks in four rows.
+        let columns = 4 * row.elements;
+        let (file, tensor) = open(row.ty, columns, 4, blocks);
+        assert_eq!(tensor.ty, row.ty);
+        let found = rows_of(&file, &tensor, 1..3, Layout::X86).unwrap();
+        assert_eq!(found, expected[columns..3 * columns], "{}", row.ty);
+        let found = block_on(contents(&mut Reader::new(&file[..]), &tensor)).unwrap().unwrap();
+        if row.is_ternary() {
+            let groups = expected.len() / row.group;
+            assert_eq!(found.scales.unwrap().count as usize, groups, "{}", row.ty);
+            let zeros = expected.iter().filter(|&&value| value == 0.0).count() as u64;
+            assert_eq!(found.counts[1], zeros, "{}", row.ty);
+            assert_eq!(found.counts.iter().sum::<u64>() as usize, expected.len());
+        } else {
+            assert_eq!((found.counts, found.entropy()), ([0; 3], None));
+        }
+        let refused = rows_of(&file, &tensor, 1..5, Layout::X86).unwrap_err();
+        assert_eq!(refused.code(), "bad-option");
+    }
+
+    // I2_S, whose blocks of 128 do not end with its rows of 64.
+    for (name, layout) in [("I2_S", Layout::X86), ("I2_S_arm64", Layout::Arm)] {
+        let (bytes, expected) = vector(name);
+        let n_rows = expected.len() / 64;
+        let (file, tensor) = open(TensorType::I2S, 64, n_rows, bytes);
+        let found = rows_of(&file, &tensor, 1..4, layout).unwrap();
+        assert_eq!(found, expected[64..4 * 64], "{name}");
+        let found = block_on(contents(&mut Reader::new(&file[..]), &tensor)).unwrap().unwrap();
+        let count =
+            |wanted: fn(&f32) -> bool| expected.iter().filter(|value| wanted(value)).count() as u64;
+        let counts = [count(|x| *x < 0.0), count(|x| *x == 0.0), count(|x| *x > 0.0)];
+        assert_eq!(found.counts, counts, "{name}");
+        let shares = counts.map(|count| count as f64 / expected.len() as f64);
+        let entropy: f64 = shares.iter().map(|share| -share * share.log2()).sum();
+        assert!((found.entropy().unwrap() - entropy).abs() < 1e-12);
+        let spread = found.scales.unwrap();
+        let scale = expected.iter().copied().fold(0.0, f32::max);
+        assert_eq!((spread.count, spread.min, spread.max), (1, scale, scale), "{name}");
+    }
+    for (ty, name) in [(TensorType::F16, "F16"), (TensorType::Bf16, "BF16")] {
+        let (bytes, expected) = vector(name);
+        let (file, tensor) = open(ty, 16, expected.len() / 16, bytes);
+        let found = rows_of(&file, &tensor, 2..3, Layout::X86).unwrap();
+        assert_eq!(found, expected[32..48], "{name}");
+        assert_eq!(block_on(contents(&mut Reader::new(&file[..]), &tensor)).unwrap(), None);
     }
 }

@@ -14,8 +14,10 @@ export interface Crate {
   stored?: Stored
 }
 
-/** The functions about stored models. Every module has them. */
-export type Stored = Pick<typeof import('../tritloom.js'), 'cacheClear' | 'cacheDelete' | 'cacheList' | 'cacheVerify'>
+/** The functions that need no model: those about stored models, and files to look at. Every module has them. */
+export type Stored = Pick<
+  typeof import('../tritloom.js'), 'cacheClear' | 'cacheDelete' | 'cacheList' | 'cacheVerify' | 'WasmFile'
+>
 
 /** The module for the GPU. */
 export const onGpu: Crate = {

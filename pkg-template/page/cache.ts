@@ -51,7 +51,7 @@ export interface ModelCache {
  * The compiled crate. Only the crate knows how models are stored. It is loaded when it is first needed, in the module
  * that a load takes: another one would be a megabyte more, and is missing without a network.
  */
-const crate = async (): Promise<Stored> => {
+export const crate = async (): Promise<Stored> => {
   const [glue, { onGpu, ready }, { chosen }] = await fetched(() =>
     Promise.all([import('../tritloom.js'), import('../crate/wasm.js'), import('../cpu/choose.js')]))
   // Where nothing can compute, models can still be listed and deleted.

@@ -23,7 +23,7 @@ import type { PortableOptions, PortableSource, Transport } from '../protocol/mes
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Adapter, AppliedAdapter, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Adapter, AppliedAdapter, Availability, AvailabilityOptions, ChatOptions, CountOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, EmbedOptions, GenerateOptions, InspectOptions, Inspection, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
@@ -358,6 +358,21 @@ export class BitNet {
     const { embed } = await fetched(() => import('./embed.js'))
     return embed((args, streaming) =>
       this.#queue(() => this.#transport.call('embed', args, streaming), streaming.signal), texts, options)
+  }
+
+  /**
+   * Reads what the model computes for a prompt, for people who look into it: its tokens, how likely each was and what else could
+   * have come, the values in its layers, the attention of a head. `options.what` says what is read. A string is taken as it
+   * is, after a begin-of-text token if the model has one; messages are put into the chat template. It takes much longer
+   * than a prompt, and calls that are made meanwhile wait.
+   *
+   * Rejects with `bad-option` for a wrong input or option, and for the attention of more than 2048 tokens; `context-full`;
+   * `embedding-model` for the candidates of a model that does not answer; `device-lost`; and with the reason of `signal`.
+   */
+  async inspect(input: Input, options: InspectOptions = {}): Promise<Inspection> {
+    const { inspect } = await fetched(() => import('./inspect.js'))
+    return inspect((args, streaming) =>
+      this.#queue(() => this.#transport.call('inspect', args, streaming), streaming.signal), input, options)
   }
 
   /**

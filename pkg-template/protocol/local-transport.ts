@@ -172,6 +172,8 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   embed: (model, [texts, options], { onItem, signal }) =>
     // As with the progress of a load, the page is called when the crate has returned.
     model.embed(texts, options, done => queueMicrotask(() => onItem?.(done)), signal),
+  inspect: (model, [input, options], { onItem, signal }) =>
+    model.inspect(input, options, share => onItem?.(share), signal),
   loadAdapter: (model, [file]) => model.loadAdapter(file),
   setAdapters: (model, [adapters]) => model.setAdapters(adapters).then(() => undefined),
   freeAdapter: (model, [id]) => { model.freeAdapter(id) },

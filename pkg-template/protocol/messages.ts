@@ -7,12 +7,12 @@ import type { Format } from '../crate/formats.js'
 import type { AdapterFacts, Embedded } from '../tritloom.js'
 import { BitNetError } from '../error.js'
 import type {
-  DecideOptions, Decisions, DeviceLoss, EmbedOptions, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
+  DecideOptions, Decisions, DeviceLoss, EmbedOptions, ErrorCode, GenerateOptions, Input, InspectOptions, Inspection, LoadOptions, Message, ModelInfo, Profile,
   ProfileOptions, Progress, Source, Stats, Token, Tool
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 17
+export const VERSION = 18
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage' | 'adapters'
@@ -63,6 +63,12 @@ export interface Methods {
   saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
   /** The result is the note. */
   restoreChat: { args: [saved: Blob], item: never, result: string }
+  /** The items are the shares that are done. */
+  inspect: {
+    args: [input: Input, options: Omit<InspectOptions, PageOptions>]
+    item: number
+    result: Inspection
+  }
   profile: {
     args: [position: number, tokens: number, options: ProfileOptions]
     item: never

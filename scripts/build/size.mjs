@@ -59,7 +59,7 @@ export const entriesAgainstBudget = pkg => {
 const COUNTED = {
   wasm: /\btritloom_bg\.wasm$/,
   cpu: /\btritloom-relaxed\.wasm$/,
-  scripts: /^(?!(?:node|widget|ai-sdk|built-in-ai|search)\b).*(?<!\btritloom-[\w-]+)\.js$/,
+  scripts: /^(?!(?:node|widget|ai-sdk|built-in-ai|search|weights)\b).*(?<!\btritloom-[\w-]+)\.js$/,
   grammar: /\bgrammar\.wasm$/
 }
 

@@ -100,6 +100,10 @@ pub enum Tap {
     /// The result of a product of a block; the first block is 0. The pass ends there: it fills the
     /// KV cache of this block and those before it, and of no other.
     Product(usize, Site),
+    /// The queries of a block `[n_q]`, which keys are multiplied with: normed, rotated and divided by
+    /// `sqrt(head_dim)`. A head's values are in the order in which the cache has those of its keys. The pass
+    /// ends there.
+    Queries(usize),
     /// The hidden state `[n_embd]`: the stream after all blocks and the last norm.
     Hidden,
 }
@@ -109,6 +113,7 @@ impl Tap {
     pub fn width(self, config: &Config) -> usize {
         match self {
             Self::Product(_, site) => site.width(config),
+            Self::Queries(_) => config.n_embd_q(),
             Self::Hidden => config.n_embd,
         }
     }
@@ -121,7 +126,7 @@ impl Tap {
         let bad = |why| Err(Error::BadOption { name: "tap".into(), why });
         let n_tokens: usize = spans.iter().map(|span| span.ids.len()).sum();
         match self {
-            Self::Product(block, _) if block >= config.n_layer => {
+            Self::Product(block, _) | Self::Queries(block) if block >= config.n_layer => {
                 bad(format!("block {block}, but the model has {}", config.n_layer))
             }
             _ if chosen.is_empty() => bad("no token is chosen".into()),
@@ -312,7 +317,8 @@ pub trait Compute: Steps {
     /// Copies `n` positions of the KV cache, in ascending order.
     fn copy_cache(&self, from: usize, to: usize, n: usize);
 
-    /// Reads `n` positions of a buffer of the KV cache, from `first` on.
+    /// Reads `n` positions of a buffer of the KV cache, from `first` on. [`KvType::head`] reads a head of
+    /// each.
     fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Pending<Vec<u32>>;
 
     /// Writes positions of a buffer of the KV cache, from `first` on. `bytes` are whole positions,

@@ -1,5 +1,6 @@
 //! How an engine holds a model.
 
+use half::f16;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -92,6 +93,25 @@ impl KvType {
             Self::Int8 => 8,
             Self::F16 => 16,
             Self::F32 => 32,
+        }
+    }
+
+    /// The values of a head in a position of the KV cache. It has head after head, `of` heads of
+    /// `head_dim` values, and then their scales if there are any. Empty if `position` is too short.
+    pub fn head(self, position: &[u32], head: usize, of: usize, head_dim: usize) -> Vec<f32> {
+        let bytes: &[u8] = bytemuck::cast_slice(position);
+        let len = head_dim * self.bits() / 8;
+        let Some(held) = bytes.get(head * len..(head + 1) * len) else { return Vec::new() };
+        match self {
+            Self::F32 => held.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
+            Self::F16 => {
+                held.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect()
+            }
+            Self::Int8 => {
+                let scale =
+                    position.get(of * len / 4 + head).map_or(0.0, |&bits| f32::from_bits(bits));
+                held.iter().map(|&code| f32::from(code.cast_signed()) * scale).collect()
+            }
         }
     }
 }

@@ -107,6 +107,13 @@ impl Cpu {
         }
     }
 
+    /// Computes tokens as far as `site` of block `block`.
+    fn compute(&mut self, rows: &[Row], block: usize, site: Site) {
+        self.embed(rows);
+        (0..block).for_each(|n| self.block(n, Site::Down));
+        self.block(block, site);
+    }
+
     /// Computes a block for all tokens, as far as `site`.
     fn block(&mut self, n: usize, site: Site) {
         let Self { config, weights, cache, pool, buffers, set, deltas, .. } = self;
@@ -355,9 +362,7 @@ impl Model for Cpu {
     }
 
     fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>> {
-        self.embed(rows);
-        (0..block).for_each(|n| self.block(n, Site::Down));
-        self.block(block, site);
+        self.compute(rows, block, site);
         let Buffers { tokens, q, k, v, out, .. } = &mut self.buffers;
         let value = |(index, token): (usize, &mut Token)| match site {
             Site::Qkv => [&*q, k, v]
@@ -370,6 +375,13 @@ impl Model for Cpu {
             Site::Output | Site::Down => std::mem::take(&mut token.x),
         };
         tokens.iter_mut().enumerate().map(value).collect()
+    }
+
+    fn queries(&mut self, rows: &[Row], block: usize) -> Vec<Vec<f32>> {
+        self.compute(rows, block, Site::Qkv);
+        let per = 1.0 / (self.config.head_dim as f32).sqrt();
+        let scaled = |token: &Token| token.q.iter().map(|q| q * per).collect();
+        self.buffers.tokens.iter().map(scaled).collect()
     }
 
     fn hidden(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {

@@ -69,6 +69,10 @@ impl Engine {
                 self.run_pass(spans, Some((block, site)));
                 gpu.run_and_read_rows(&[], &Step::default(), self.values(site), row, chosen)
             }
+            Tap::Queries(block) => {
+                self.run_pass(spans, Some((block, Site::Qkv)));
+                gpu.run_and_read_rows(&[], &Step::default(), &state.q, row, chosen)
+            }
             Tap::Hidden => {
                 self.run_pass(spans, None);
                 let n_tokens = spans.iter().map(|span| span.ids.len() as u32).sum();

@@ -154,13 +154,18 @@ impl<M: Model> Host<M> {
     }
 
     /// Computes tokens as far as `site` of the block `block`. Gives the values there, for each.
-    fn values(&self, mut rows: Vec<Row>, block: usize, site: Site) -> Vec<Vec<f32>> {
+    fn values(&self, rows: Vec<Row>, block: usize, site: Site) -> Vec<Vec<f32>> {
+        self.model.borrow_mut().values(&self.known(rows), block, site)
+    }
+
+    /// The rows, with token 0 in place of those that are not in the vocabulary.
+    fn known(&self, mut rows: Vec<Row>) -> Vec<Row> {
         for row in &mut rows {
             if row.id as usize >= self.config.n_vocab {
                 row.id = 0;
             }
         }
-        self.model.borrow_mut().values(&rows, block, site)
+        rows
     }
 
     /// Computes tokens. Gives the residual stream after the last block, for each.
@@ -485,6 +490,9 @@ impl<M: Model> Compute for Host<M> {
         }
         let values = match tap {
             Tap::Product(block, site) => self.values(rows_of(spans), block, site),
+            Tap::Queries(block) => {
+                self.model.borrow_mut().queries(&self.known(rows_of(spans)), block)
+            }
             Tap::Hidden => {
                 let streams = self.spans(spans);
                 self.model.borrow_mut().hidden(&streams)

@@ -34,6 +34,10 @@ pub trait Model {
     /// in a call of its own.
     fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>>;
 
+    /// The queries of block `block` for each token, as [`Tap::Queries`](crate::compute::Tap::Queries) has them. The
+    /// blocks up to this one add the tokens to their KV cache.
+    fn queries(&mut self, rows: &[Row], block: usize) -> Vec<Vec<f32>>;
+
     /// The hidden state of each residual stream, which is the stream after the last norm.
     fn hidden(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>>;
 

@@ -11,7 +11,7 @@ pub mod ops;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::compute::{Progress, Site};
+use crate::compute::{Progress, Site, Tap};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorType};
 use crate::model::adapter::{Adapter, Adapters, Input};
@@ -158,18 +158,11 @@ impl Layers {
     /// Computes one token of the sequence that begins at `first` in the KV cache, at its position `pos`.
     /// Gives the residual stream after the last block `[n_embd]`.
     fn step(&mut self, id: usize, first: usize, pos: usize) -> Vec<f32> {
-        self.step_as_far_as(self.config.n_layer - 1, Site::Down, id, first, pos)
+        self.step_to(Tap::Product(self.config.n_layer - 1, Site::Down), id, first, pos)
     }
 
-    /// Like [`Layers::step`], but only as far as `site` of the block `last`. Gives the values there.
-    fn step_as_far_as(
-        &mut self,
-        last: usize,
-        site: Site,
-        id: usize,
-        first: usize,
-        pos: usize,
-    ) -> Vec<f32> {
+    /// Like [`Layers::step`], but only as far as `tap`. Gives the values there.
+    fn step_to(&mut self, tap: Tap, id: usize, first: usize, pos: usize) -> Vec<f32> {
         let config = &self.config;
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
         let norm_if = |x: Vec<f32>, weight: &Option<Vec<f32>>| match weight {
@@ -186,7 +179,7 @@ impl Layers {
         x.iter_mut().for_each(|x| *x *= config.embedding_scale);
 
         for (n, (block, cache)) in self.weights.blocks.iter().zip(&mut self.cache).enumerate() {
-            let is_last = |here: Site| n == last && here == site;
+            let is_last = |here: Site| tap == Tap::Product(n, here);
             let product = |w: &Matrix, role: Role, x: &[f32]| {
                 let mut y = w.times(x);
                 self.adapters.add(role, n, Input::Values(x), &mut y);
@@ -205,6 +198,10 @@ impl Layers {
             let [keys, values] = cache.put(first, pos, [&k, &v]);
             if let Some(products) = products {
                 return products;
+            }
+            if tap == Tap::Queries(n) {
+                let root = (head_dim as f32).sqrt();
+                return q.into_iter().map(|q| q / root).collect();
             }
             let attn = ops::attention(&q, keys, values, n_head, n_head_kv, head_dim);
             let attn = norm_if(attn, &block.attn_sub_norm);

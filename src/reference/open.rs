@@ -3,7 +3,9 @@
 use std::future::ready;
 
 use super::Layers;
-use crate::compute::{About, Backend, Compute, EngineOptions, KvType, Opening, Progress, Site};
+use crate::compute::{
+    About, Backend, Compute, EngineOptions, KvType, Opening, Progress, Site, Tap,
+};
 use crate::error::Result;
 use crate::host::{Host, HostTraits, Model, Row};
 use crate::model::{Adapters, Config, Weight};
@@ -44,6 +46,11 @@ impl Layers {
     fn row(&self) -> usize {
         self.config.n_embd_kv()
     }
+
+    fn each_to(&mut self, tap: Tap, rows: &[Row]) -> Vec<Vec<f32>> {
+        let step = |row: &Row| self.step_to(tap, row.id as usize, row.first, row.pos);
+        rows.iter().map(step).collect()
+    }
 }
 
 impl Model for Layers {
@@ -63,9 +70,11 @@ impl Model for Layers {
     }
 
     fn values(&mut self, rows: &[Row], block: usize, site: Site) -> Vec<Vec<f32>> {
-        let step =
-            |row: &Row| self.step_as_far_as(block, site, row.id as usize, row.first, row.pos);
-        rows.iter().map(step).collect()
+        self.each_to(Tap::Product(block, site), rows)
+    }
+
+    fn queries(&mut self, rows: &[Row], block: usize) -> Vec<Vec<f32>> {
+        self.each_to(Tap::Queries(block), rows)
     }
 
     fn hidden(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {

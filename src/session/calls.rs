@@ -47,15 +47,23 @@ impl Prompt {
         }
     }
 
-    /// How many tokens it has. In a session, a conversation may have others, because answers keep
-    /// theirs. One that ends with an answer is counted as it is, although it prompts for nothing.
+    /// How many tokens it has, see [`Prompt::ids`].
+    pub fn count(&self, template: Result<&Template>, tokenizer: &Tokenizer) -> Result<usize> {
+        match self {
+            Self::Ids(ids) => Ok(ids.len()),
+            Self::Chat { .. } => Ok(self.ids(template, tokenizer)?.len()),
+        }
+    }
+
+    /// Its tokens. In a session, a conversation may have others, because answers keep theirs. One that
+    /// ends with an answer is taken as it is, although it prompts for nothing.
     ///
     /// Errors: those of the templates' prompts, and `bad-option` (`tools`) for tools with an answer
     /// that is begun.
-    pub fn count(&self, template: Result<&Template>, tokenizer: &Tokenizer) -> Result<usize> {
+    pub fn ids(&self, template: Result<&Template>, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
         self.check()?;
         let (messages, begun, thinking, tools) = match self {
-            Self::Ids(ids) => return Ok(ids.len()),
+            Self::Ids(ids) => return Ok(ids.clone()),
             Self::Chat { messages, begun, thinking, tools } => (messages, begun, *thinking, tools),
         };
         let template = template?;
@@ -65,7 +73,7 @@ impl Prompt {
             None => template.prompt_with(tokenizer, messages, tools.as_deref(), thinking)?,
             Some(begun) => template.prompt_begun(tokenizer, messages, begun, thinking)?,
         };
-        Ok(template.encode(tokenizer, &prompt)?.len())
+        template.encode(tokenizer, &prompt)
     }
 
     /// Refuses tools with an answer that is begun.

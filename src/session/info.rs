@@ -18,6 +18,10 @@ pub struct Info {
     pub context_length: usize,
     /// How it holds keys and values.
     pub kv: KvType,
+    /// Layers of the model.
+    pub layers: usize,
+    /// Heads of attention in a layer.
+    pub heads: usize,
     /// Tokens in the vocabulary.
     pub vocab_size: usize,
     /// Weights in the model.
@@ -28,6 +32,8 @@ pub struct Info {
     pub gpu_bytes: u64,
     /// Bytes of KV cache for a sequence that fills the context.
     pub cache_bytes: u64,
+    /// Bytes of KV cache that are held after the load. It grows when texts need more, up to what the device gives.
+    pub kv_bytes: u64,
     /// The most generations that share a step. If they use the whole context, there are only as
     /// many as have memory for `cache_bytes` each. Others wait.
     pub max_batch: usize,

@@ -20,6 +20,7 @@ mod generation;
 mod guess;
 mod header;
 mod info;
+mod inspect;
 mod loaded;
 mod lookup;
 mod options;
@@ -47,6 +48,7 @@ pub use decide::{DecideOptions, Decided, Decision, DecisionStats, Decisions, Nor
 pub use embed::{EmbedOptions, EmbedText, Embedded, Purpose, TASKS};
 pub use generate::GenerateOptions;
 pub use info::Info;
+pub use inspect::{Activations, Head, InspectOptions, Inspected};
 pub use loaded::{Memory, Session};
 pub use options::LoadOptions;
 pub use output::{CallPart, Token};

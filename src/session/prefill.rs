@@ -36,6 +36,11 @@ impl Session {
     pub(super) fn check_prompt(&self, ids: &[u32]) -> Result<()> {
         self.engine.check()?;
         self.check_answers()?;
+        self.check_ids(ids)
+    }
+
+    /// Refuses tokens that cannot be computed.
+    pub(super) fn check_ids(&self, ids: &[u32]) -> Result<()> {
         let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
         if ids.is_empty() {
             return bad("is empty".into());

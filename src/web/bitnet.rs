@@ -25,6 +25,7 @@ use super::error::bad_option;
 use super::fields::{Fields, boolean, integer};
 use super::grammar::{self, Grammar};
 use super::holder::Holder;
+use super::inspect;
 use super::logprobs::Logprobs;
 use super::options::{self, GenerateOptions, LoadOptions};
 use super::progress::Reporter;
@@ -337,6 +338,40 @@ impl WasmModel {
         .await?;
         model.holder.check()?;
         embed::result(&found)
+    }
+
+    /// Reads what the model computes for a prompt: a text as it is, a conversation or tokens. `on_progress` is called with
+    /// the share that is done. If `signal` aborts, fails with its reason.
+    #[wasm_bindgen(unchecked_return_type = "api.Inspection")]
+    pub async fn inspect(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "api.Input")] input: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "InspectOptions")] options: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "(share: number) => void")] on_progress: Function,
+        signal: Option<AbortSignal>,
+    ) -> Result<JsValue, JsValue> {
+        let model = self.model()?;
+        let options = inspect::options(options)?;
+        let input = match input.as_string() {
+            Some(text) => Input::Ids(prompt::raw_text(&model.tokenizer, &text, false)?),
+            None => Input::messages_or_ids(&model.tokenizer, "prompt", &input)?,
+        };
+        let ids = input.prompt(None, None)?.ids(model.template(), &model.tokenizer)?;
+        // The caller's function catches what it throws.
+        let mut progress = |share: f64| {
+            let _ = on_progress.call1(&JsValue::NULL, &share.into());
+        };
+        let found = or_abort(signal.as_ref(), async {
+            let mut lease = model.holder.lease().await?;
+            let work = with_events(lease.session()?.inspect(&ids, &options, &mut progress));
+            match select(pin!(model.holder.disposed()), pin!(work)).await {
+                Either::Left(_) => Err(Error::Disposed),
+                Either::Right((found, _)) => found,
+            }
+        })
+        .await?;
+        model.holder.check()?;
+        inspect::result(&model.tokenizer, &ids, &options, &found)
     }
 
     /// Reads an adapter for this model. Gives its number and facts about it.

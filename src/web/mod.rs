@@ -6,7 +6,7 @@
 //! types error log task abort timer logprobs  what crosses the border to JavaScript, and how
 //! digest                                the hash of bytes, by the browser
 //! backend                               the GPU or the CPU
-//! fields tools options prompt decide embed adapters   what a page asks for
+//! fields tools options prompt decide embed inspect adapters   what a page asks for
 //! progress                              what it is told
 //! grammar                               formats of answers, which another module of WebAssembly has
 //! opening                               a load in progress
@@ -14,7 +14,7 @@
 //! blob stream remote                    bytes, from wherever a page has them
 //! open                                  from a source and options to a loaded session
 //! holder                                the session between calls, and on a new device
-//! bitnet cache                          the exported class and functions
+//! bitnet cache file                     the exported classes and functions
 //! ```
 
 mod types;
@@ -32,6 +32,7 @@ mod options;
 mod prompt;
 mod decide;
 mod embed;
+mod inspect;
 mod adapters;
 mod progress;
 mod grammar;
@@ -46,3 +47,4 @@ mod open;
 mod holder;
 mod bitnet;
 mod cache;
+mod file;

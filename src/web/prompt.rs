@@ -122,7 +122,8 @@ pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
     }
 }
 
-fn raw_text(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>> {
+/// The tokens of a text as it is, after a begin-of-text token if the model has one.
+pub(super) fn raw_text(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>> {
     let ids =
         if special { tokenizer.encode_with_special(text)? } else { tokenizer.encode_text(text)? };
     let bos = tokenizer.bos().filter(|bos| tokenizer.add_bos() && ids.first() != Some(bos));

@@ -13,6 +13,7 @@ type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat' | '
 }
 type CountOptions = Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'>
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
+type InspectOptions = Omit<api.InspectOptions, 'signal' | 'onProgress'>
 type EmbedOptions = Omit<api.EmbedOptions, 'signal' | 'onProgress'>
 
 /** The vectors of texts, one after the other, their tokens, and how many texts were cut. */

@@ -32,6 +32,7 @@ mod formats;
 mod generate;
 mod goldens;
 mod hostile;
+mod inspect;
 mod lm_head;
 mod logits;
 mod lookup;

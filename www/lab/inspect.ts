@@ -1,0 +1,180 @@
+// Shows what the loaded model computes for a text: its tokens by surprise, the attention of a head, the values in its layers.
+import type { BitNet, Inspection, InspectOptions } from 'tritloom'
+import { describeFailure, formatCount } from 'tritloom/words'
+import { byId, create } from '../shared/dom.ts'
+import { failureBox, showNotice } from '../shared/notices.ts'
+import { lines } from './charts.ts'
+import { draw, pictureOf } from './picture.ts'
+import { onReport, save } from './report.ts'
+import { figure, fillTable, percent } from './table.ts'
+import { readInspection, shown as shownText, surprise, strongest } from './tokens.ts'
+
+const form = byId('inspect-form', HTMLFormElement)
+const text = byId('inspect-text', HTMLTextAreaElement)
+const start = byId('inspect-start', HTMLButtonElement)
+const stop = byId('inspect-stop', HTMLButtonElement)
+const saveButton = byId('inspect-save', HTMLButtonElement)
+const progress = byId('inspect-progress', HTMLProgressElement)
+const facts = byId('inspect-facts', HTMLElement)
+const list = byId('token-list', HTMLElement)
+const layer = byId('inspect-layer', HTMLInputElement)
+const head = byId('inspect-head', HTMLInputElement)
+
+let model: BitNet | undefined
+let found: Inspection | undefined
+let running: AbortController | undefined
+
+export function startInspect() {
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    void inspect()
+  })
+  stop.addEventListener('click', () => running?.abort())
+  saveButton.addEventListener('click', () => save('inspect', found))
+  onReport(byId('inspect-report', HTMLInputElement), 'inspect', content => {
+    fail(null)
+    show(readInspection(content))
+  }, error => fail('The report cannot be opened', error))
+}
+
+/** Takes the model that was loaded, or none. */
+export function inspectModel(next: BitNet | undefined) {
+  running?.abort()
+  model = next
+  start.disabled = !model
+  if (!model) return
+  layer.max = String(model.info.layers - 1)
+  head.max = String(model.info.heads - 1)
+}
+
+const fail = (title: string | null, error?: unknown) =>
+  showNotice('inspect', title === null ? null : failureBox(title, describeFailure(error)))
+
+const isChecked = (id: string) => byId(id, HTMLInputElement).checked
+
+async function inspect() {
+  if (!model || running) return
+  const [mine, what] = [(running = new AbortController()), [] as NonNullable<InspectOptions['what']>[number][]]
+  if (isChecked('inspect-candidates')) what.push('candidates')
+  if (isChecked('inspect-activations')) what.push('activations')
+  if (isChecked('inspect-attention')) what.push('attention')
+  fail(null)
+  start.hidden = true
+  stop.hidden = progress.hidden = false
+  progress.value = 0
+  try {
+    const input = isChecked('inspect-chat') ? [{ role: 'user' as const, content: text.value }] : text.value
+    show(await model.inspect(input, {
+      what, layer: layer.valueAsNumber, head: head.valueAsNumber, top: 10, at: ['attention', 'block'],
+      signal: mine.signal, onProgress: share => { progress.value = share }
+    }))
+    showNotice('loss', null)
+  } catch (error) {
+    if (!mine.signal.aborted) fail('The text was not inspected', error)
+  } finally {
+    running = undefined
+    start.hidden = false
+    stop.hidden = progress.hidden = true
+  }
+}
+
+function show(inspection: Inspection) {
+  found = inspection
+  saveButton.disabled = false
+  const { tokens } = inspection
+  const scored = tokens.filter(({ logprob }) => logprob !== undefined)
+  const bits = scored.reduce((sum, token) => sum + surprise(token), 0)
+  facts.textContent = [
+    `${formatCount(tokens.length)} tokens`,
+    scored.length > 0 ? `${figure(bits / scored.length)} bits of surprise a token` : ''
+  ].filter(fact => fact).join(' · ')
+  showTokens(inspection)
+  showAttention(inspection)
+  showActivations(inspection)
+}
+
+function showTokens(inspection: Inspection) {
+  const { tokens, attention } = inspection
+  byId('tokens', HTMLElement).hidden = false
+  const has = tokens.some(({ next }) => next)
+  byId('tokens-help', HTMLElement).textContent = [
+    'Each box is a token. Point at one, or go to one with Tab and the arrow keys.',
+    has ? 'The stronger its colour, the less likely it was after the tokens before it.' : ''
+  ].join(' ')
+  const buttons = tokens.map((token, n) => {
+    const button = create('button', token.special ? 'special' : '', shownText(token.text))
+    button.type = 'button'
+    button.tabIndex = n === 0 ? 0 : -1
+    button.ariaPressed = 'false'
+    // A token of 10 bits or more has the full colour.
+    if (token.logprob !== undefined) button.style.setProperty('--surprise', Math.min(1, surprise(token) / 10).toFixed(3))
+    const choose = () => {
+      for (const other of buttons) {
+        other.ariaPressed = String(other === button)
+        other.tabIndex = other === button ? 0 : -1
+      }
+      showToken(inspection, n)
+    }
+    button.addEventListener('pointerenter', choose)
+    button.addEventListener('focus', choose)
+    return button
+  })
+  list.replaceChildren(...buttons)
+  list.onkeydown = ({ key }) => {
+    const now = buttons.findIndex(button => button === document.activeElement)
+    const to = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: buttons.length - 1 }[key]
+    if (to !== undefined) buttons[to]?.focus()
+  }
+  byId('token', HTMLElement).replaceChildren(create('p', 'figures', attention || has ? 'No token is chosen.' : ''))
+}
+
+/** Shows what is known of token number `n`. */
+function showToken({ tokens, attention }: Inspection, n: number) {
+  const token = tokens[n]!
+  const said = [
+    `Token ${n}: ${JSON.stringify(token.text)}`, `id ${token.id}`, token.special ? 'special' : '',
+    token.logprob === undefined ? '' : `probability ${percent(Math.exp(token.logprob))}, bits of surprise: ${figure(surprise(token))}`
+  ].filter(fact => fact).join(' · ')
+  const parts: Node[] = [create('p', 'figures', said)]
+  if (token.next) {
+    const table = create('table')
+    fillTable(table, ['The likeliest after it', 'Id', 'Probability'], token.next.map(({ id, text, logprob }) =>
+      ({ name: create('code', '', shownText(text)), cells: [String(id), percent(Math.exp(logprob))] })))
+    parts.push(table)
+  }
+  if (attention) {
+    const table = create('table')
+    fillTable(table, ['It attends to', 'Token', 'Weight'], strongest(attention, tokens.length, n).map(({ at, weight }) =>
+      ({ name: create('code', '', shownText(tokens[at]!.text)), cells: [String(at), percent(weight)] })))
+    parts.push(table)
+  }
+  byId('token', HTMLElement).replaceChildren(...parts)
+}
+
+function showAttention({ attention, tokens }: Inspection) {
+  byId('attention', HTMLElement).hidden = !attention
+  if (!attention) return
+  const said = `Layer ${attention.layer}, head ${attention.head}. A row for each token, from the top: how much it attends to each ` +
+    'token before it, from the left. Choose a token above for its greatest weights.'
+  byId('attention-text', HTMLElement).textContent = said
+  const canvas = byId('attention-canvas', HTMLCanvasElement)
+  canvas.ariaLabel = `The attention of layer ${attention.layer}, head ${attention.head}, of ${tokens.length} tokens`
+  draw(canvas, pictureOf(attention.weights, tokens.length))
+}
+
+function showActivations({ activations }: Inspection) {
+  byId('activations', HTMLElement).hidden = !activations
+  if (!activations) return
+  fillTable(byId('activations-table', HTMLTableElement), ['Layer', 'Point', 'Least', 'Greatest', 'Root mean square', 'Not finite'],
+    activations.map(({ layer, at, min, max, rms, nan }) =>
+      ({ name: String(layer), cells: [at, figure(min), figure(max), figure(rms), String(nan)] })))
+  const stream = activations.filter(({ at }) => at === 'block')
+  lines(byId('activations-chart', HTMLElement), {
+    x: { title: 'Layer', values: stream.map(({ layer }) => layer) },
+    series: [
+      { title: 'Greatest', values: stream.map(({ max }) => max) },
+      { title: 'Root mean square', values: stream.map(({ rms }) => rms) },
+      { title: 'Least', values: stream.map(({ min }) => min) }
+    ]
+  })
+}
