@@ -32,8 +32,8 @@ export async function loadAdapter(
   return adapter
 }
 
-/** Applies adapters to a model. See `BitNet.setAdapters`. */
-export async function setAdapters(transport: Transport, adapters: readonly AppliedAdapter[]): Promise<void> {
+/** Applies adapters to a model. Gives a hash of them and their scales. See `BitNet.setAdapters`. */
+export async function setAdapters(transport: Transport, adapters: readonly AppliedAdapter[]): Promise<string> {
   if (!Array.isArray(adapters)) throw badOption('adapters', 'must be an array')
   const chosen = adapters.map((one: AppliedAdapter, n) => {
     checkOptions(one, ['adapter', 'scale'])
@@ -43,7 +43,7 @@ export async function setAdapters(transport: Transport, adapters: readonly Appli
     if (!Number.isFinite(scale)) throw badOption(`adapters[${n}].scale`, 'must be a finite number')
     return { id: found.id, scale }
   })
-  await transport.call('setAdapters', [chosen])
+  return transport.call('setAdapters', [chosen])
 }
 
 /** A model that takes adapters. */

@@ -69,6 +69,7 @@ export class BitNet {
    */
   readonly ended: Promise<BitNetError>
 
+  #adaptersHash = ''
   #lost!: Promise<DeviceLoss>
   #resolveLost!: (loss: DeviceLoss) => void
 
@@ -399,8 +400,19 @@ export class BitNet {
     // Calls that are made later wait for it.
     return this.#queue(async () => {
       const { setAdapters } = await fetched(() => import('./adapters.js'))
-      return setAdapters(this.#transport, adapters)
+      this.#adaptersHash = await setAdapters(this.#transport, adapters).catch(error => {
+        if (error.code !== 'bad-option') this.#adaptersHash = ''
+        throw error
+      })
     }, signalOf(options))
+  }
+
+  /**
+   * A hash of the adapters that are applied, and of their scales; empty without any. Vectors of texts and saved chats
+   * depend on it.
+   */
+  get adaptersHash(): string {
+    return this.#adaptersHash
   }
 
   /**

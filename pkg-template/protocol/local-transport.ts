@@ -175,7 +175,7 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   inspect: (model, [input, options], { onItem, signal }) =>
     model.inspect(input, options, share => onItem?.(share), signal),
   loadAdapter: (model, [file]) => model.loadAdapter(file),
-  setAdapters: (model, [adapters]) => model.setAdapters(adapters).then(() => undefined),
+  setAdapters: (model, [adapters]) => model.setAdapters(adapters),
   freeAdapter: (model, [id]) => { model.freeAdapter(id) },
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),
   restoreChat: (model, [saved]) => model.restoreChat(saved),

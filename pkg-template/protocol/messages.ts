@@ -12,7 +12,7 @@ import type {
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 18
+export const VERSION = 19
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker' | 'crossOriginStorage' | 'adapters'
@@ -58,7 +58,8 @@ export interface Methods {
   }
   /** The result has the number by which other calls name the adapter. */
   loadAdapter: { args: [file: Blob], item: never, result: AdapterFacts }
-  setAdapters: { args: [adapters: readonly { id: number, scale: number }[]], item: never, result: undefined }
+  /** The result is a hash of them and their scales, empty without any. */
+  setAdapters: { args: [adapters: readonly { id: number, scale: number }[]], item: never, result: string }
   freeAdapter: { args: [id: number], item: never, result: undefined }
   saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
   /** The result is the note. */

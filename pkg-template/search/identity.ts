@@ -15,13 +15,14 @@ const SAME = 0.98
 
 /** The facts of an index of this model, before its first edition. */
 export async function aboutOf(
-  { info }: Embedder, pooling: Pooling, embed: (texts: string[]) => Promise<Float32Array[]>
+  model: Embedder, pooling: Pooling, embed: (texts: string[]) => Promise<Float32Array[]>
 ): Promise<About> {
-  const { name, architecture, parameters, bytes } = info
+  const { name, architecture, parameters, bytes } = model.info
   const probes = await embed(PROBES)
+  const adapters = model.adaptersHash ?? ''
   checkVectors(probes, PROBES.length, probes[0]?.length ?? 0)
   if (probes[0]!.length > MAX_DIMENSIONS) throw badOption('model', `has vectors of more than ${MAX_DIMENSIONS} values`)
-  return { layout: LAYOUT, edition: 0, model: { name, architecture, parameters, bytes }, pooling, probes }
+  return { layout: LAYOUT, edition: 0, model: { name, architecture, parameters, bytes }, adapters, pooling, probes }
 }
 
 /** Refuses a stored index that is damaged or of another model than `ours`. */
@@ -33,6 +34,7 @@ export function checkAbout(stored: About, ours: About): void {
   for (const fact of ['name', 'architecture', 'parameters', 'bytes'] as const) {
     if (model[fact] !== ours.model[fact]) differs(`model's ${fact}`, model[fact], ours.model[fact])
   }
+  checkAdapters(stored, ours.adapters)
   if (pooling !== ours.pooling) differs('pooling', pooling, ours.pooling)
   const [width, ourWidth] = [probes[0]!.length, ours.probes[0]!.length]
   if (width !== ourWidth) differs('number of dimensions', width, ourWidth)
@@ -42,6 +44,11 @@ export function checkAbout(stored: About, ours: About): void {
       throw mismatch(`the model \`${model.name}\` has other weights than the one that it was made with`)
     }
   })
+}
+
+/** Refuses an index whose vectors were made with other adapters than `ours`. */
+export function checkAdapters({ adapters = '' }: About, ours = ''): void {
+  if (adapters !== ours) throw mismatch('other adapters are applied to the model than when the index was made')
 }
 
 /** Refuses vectors that a scalar product cannot compare. */

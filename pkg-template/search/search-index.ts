@@ -7,7 +7,7 @@ import { split } from '../passages.js'
 import type { AbortOptions, EmbedOptions, Pooling } from '../types.js'
 import { Contents } from './contents.js'
 import type { Prepared } from './contents.js'
-import { aboutOf, checkAbout, checkVectors, cosine } from './identity.js'
+import { aboutOf, checkAbout, checkAdapters, checkVectors, cosine } from './identity.js'
 import type { About, IndexStorage } from './storage.js'
 import type { AddManyOptions, Embedder, Found, IndexedText, IndexOptions, IndexProgress, SearchOptions } from './types.js'
 
@@ -247,6 +247,8 @@ export class SearchIndex<M = unknown> {
     const vectors = await this.#model.embed(texts, {
       ...vectorOptions(this.#settings), ...options, ...(signal && { signal })
     })
+    // The adapters may have been changed before the texts' turn came.
+    checkAdapters(this.#ours, this.#model.adaptersHash)
     checkVectors(vectors, texts.length, this.#contents.rows.dimensions)
     return vectors
   }

@@ -13,6 +13,8 @@ export interface About {
   edition: number
   /** The facts of the model's file. */
   model: { name: string, architecture: string, parameters: number, bytes: number }
+  /** The hash of the model's adapters. An index of an earlier version has none. */
+  adapters?: string
   pooling: Pooling
   /** Vectors of texts that are always the same: those of another model differ. */
   probes: Float32Array[]

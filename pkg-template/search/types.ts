@@ -6,6 +6,8 @@ export interface Embedder {
   info: Pick<ModelInfo, 'name' | 'architecture' | 'parameters' | 'bytes' | 'contextLength' | 'pooling' | 'embeds'>
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Float32Array[]>
   countTokens(text: string): Promise<number>
+  /** Names what is applied to the model, on which its vectors depend: its adapters. Nothing by default. */
+  readonly adaptersHash?: string
 }
 
 /** Options of `createIndex`. A name that is not listed is `bad-option`. */

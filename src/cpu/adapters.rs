@@ -7,7 +7,7 @@ use super::pool::{Pool, each};
 use super::product::{Matrix, Products, multiply};
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
-use crate::model::adapter::Input as Of;
+use crate::model::adapter::NearOne;
 use crate::model::{Adapters, Config, Role};
 
 /// Rows of floats are a multiple of this.
@@ -84,7 +84,13 @@ impl Deltas {
 
     /// Adds to the embedding of a token.
     pub(super) fn add_to_embedding(&self, id: usize, x: &mut [f32]) {
-        self.adapters.add(Role::TokenEmbd, 0, Of::Token(id), x);
+        for (pair, factor) in self.adapters.on(Role::TokenEmbd, 0) {
+            let pair = pair.near_one(factor);
+            for (row, x) in x.iter_mut().enumerate() {
+                let products = pair.a(id * pair.rank()..(id + 1) * pair.rank()).zip(pair.b(row));
+                *x += pair.factor * products.map(|(a, b)| a * b).sum::<f32>();
+            }
+        }
     }
 
     /// Adds the adapters' products to those of matrices that share their inputs. `x` has an input for each token.
@@ -117,9 +123,10 @@ impl Deltas {
         pool: &dyn Pool,
         x: impl Fn(usize) -> &'a [f32] + Sync,
         products: &mut Products,
+        room: &mut Room,
     ) {
         if let Some(delta) = &self.output {
-            delta.add(pool, &x, products, &mut Room::default());
+            delta.add(pool, &x, products, room);
         }
     }
 }
@@ -131,11 +138,12 @@ impl Delta {
         most_rows: usize,
         (kernel, set): (&'static Kernel, InstructionSet),
     ) -> Result<Option<Self>> {
-        let pairs: Vec<_> = adapters.on(role, block).collect();
-        let Some((first, _)) = pairs.first() else { return Ok(None) };
-        let columns = first.a.len() / first.rank;
-        let rows = (first.b.len() / first.rank).min(most_rows);
-        let ranks = pairs.iter().map(|(pair, _)| pair.rank).sum::<usize>().next_multiple_of(UNIT);
+        let on = adapters.on(role, block);
+        let pairs: Vec<NearOne<'_>> = on.map(|(pair, factor)| pair.near_one(factor)).collect();
+        let Some(first) = pairs.first() else { return Ok(None) };
+        let columns = first.columns();
+        let rows = first.rows().min(most_rows);
+        let ranks = pairs.iter().map(NearOne::rank).sum::<usize>().next_multiple_of(UNIT);
         let matrix = |rows: usize, bytes| Matrix {
             kernel,
             set,
@@ -146,15 +154,13 @@ impl Delta {
             split: None,
         };
         let mut a = zeros(ranks * columns)?;
-        let of_pairs = pairs.iter().flat_map(|(pair, _)| &pair.a);
+        let of_pairs = pairs.iter().flat_map(|pair| pair.a(0..pair.rank() * columns));
         for (bytes, value) in a.as_chunks_mut::<4>().0.iter_mut().zip(of_pairs) {
             *bytes = value.to_le_bytes();
         }
         let mut b = zeros(rows * ranks)?;
         for (row, bytes) in b.chunks_exact_mut(4 * ranks).enumerate() {
-            let of_row = pairs.iter().flat_map(|(pair, factor)| {
-                pair.b[row * pair.rank..][..pair.rank].iter().map(move |value| factor * value)
-            });
+            let of_row = pairs.iter().flat_map(|pair| pair.b(row).map(|value| pair.factor * value));
             for (bytes, value) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(of_row) {
                 *bytes = value.to_le_bytes();
             }

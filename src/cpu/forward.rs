@@ -1,5 +1,7 @@
 //! The model: tokens to residual streams to logits.
 
+use std::mem::take;
+
 use super::adapters::{Deltas, Room};
 use super::attention::{Attention, SCORES};
 use super::cache::Cache;
@@ -390,6 +392,7 @@ impl Model for Cpu {
     }
 
     fn logits(&mut self, streams: &[Vec<f32>]) -> Vec<Vec<f32>> {
+        let mut room = take(&mut self.buffers.room);
         let lm_head = self.lm_head();
         let inputs = self.inputs_of_head(streams);
         let mut products = Products::default();
@@ -397,7 +400,7 @@ impl Model for Cpu {
         if let Some(deltas) = &self.deltas {
             let norm = self.last_norm();
             let hidden: Vec<Vec<f32>> = streams.iter().map(|x| norm(x)).collect();
-            deltas.add_to_logits(&*self.pool, |index| &hidden[index], &mut products);
+            deltas.add_to_logits(&*self.pool, |index| &hidden[index], &mut products, &mut room);
         }
         let per = self.logit_factor();
         let logits = (0..streams.len()).map(|token| {
@@ -408,7 +411,9 @@ impl Model for Cpu {
             }
             logits
         });
-        logits.collect()
+        let logits = logits.collect();
+        self.buffers.room = room;
+        logits
     }
 
     fn best(&mut self, streams: &[Vec<f32>]) -> Option<Vec<u32>> {

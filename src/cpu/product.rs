@@ -10,6 +10,7 @@ use super::ops;
 use super::pool::{Pool, each};
 use super::split::{JoinRow, Split};
 use crate::blocks::{BlockType, block_type};
+use crate::compute::MAX_SPLIT_COLUMNS;
 use crate::model::Activation;
 
 /// Rows of a block's matrix that one thread computes at a time.
@@ -20,6 +21,9 @@ const VOCABULARY_ROWS: usize = 256;
 
 /// The most rows of a block's matrix that count as such.
 const MANY: usize = 1 << 15;
+
+/// Inputs that a row of a matrix that is split is multiplied with at a time.
+const INPUTS: usize = 16;
 
 /// A matrix as it is in the file.
 pub(super) struct Matrix {
@@ -91,14 +95,18 @@ impl Matrix {
 
     /// Multiplies rows of a matrix that is split with each input. `out` is `[inputs][rows]`.
     pub(super) fn multiply_split(&self, rows: Range<usize>, inputs: &[Input], out: &mut [f32]) {
-        let mut row = vec![0; self.row_bytes()];
-        let mut products = vec![0.0; inputs.len()];
+        // On the stack: a job allocates nothing.
+        let row = &mut [0; 2 * MAX_SPLIT_COLUMNS][..self.row_bytes()];
+        let mut products = [0.0; INPUTS];
         let n = rows.len();
         for (at, index) in rows.enumerate() {
-            self.join(index, &mut row);
-            let job = Job { weights: &row, row_bytes: row.len(), factor: self.factor, inputs };
-            self.kernel.product(self.set, &job, &mut products);
-            products.iter().enumerate().for_each(|(token, y)| out[token * n + at] = *y);
+            self.join(index, row);
+            for (inputs, out) in inputs.chunks(INPUTS).zip(out.chunks_mut(INPUTS * n)) {
+                let products = &mut products[..inputs.len()];
+                let job = Job { weights: row, row_bytes: row.len(), factor: self.factor, inputs };
+                self.kernel.product(self.set, &job, products);
+                out[at..].iter_mut().step_by(n).zip(products).for_each(|(to, y)| *to = *y);
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::compute::Site;
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Used};
 use crate::kernels::{Dense, DenseType, Shard, Thin, Wide};
-use crate::model::adapter::Pair;
+use crate::model::adapter::{NearOne, Pair};
 use crate::model::{Adapters, Config, Role, RopePairs};
 
 /// The pairs of all adapters, and the buffers that their products need.
@@ -54,15 +54,13 @@ const SITES: [(Site, &[Role]); 4] = [
     (Site::Down, &[Role::FfnDown]),
 ];
 
-/// The values of the pairs on matrices that share their input, before they are on the GPU.
-struct Values {
+/// The pairs on matrices that share their input, before they are on the GPU.
+struct Group<'a> {
+    /// The matrices, with the pairs on each.
+    matrices: Vec<(Role, Vec<NearOne<'a>>)>,
     k: usize,
     rows: Vec<usize>,
     rank: usize,
-    /// Rows of f16, two values in a word.
-    a: Vec<u32>,
-    b: Vec<u32>,
-    factor: Vec<f32>,
 }
 
 impl Deltas {
@@ -76,25 +74,25 @@ impl Deltas {
         (chunk, few): (usize, usize),
         adapters: &Adapters,
     ) -> Result<Self> {
-        let values: Vec<Vec<Option<Values>>> = (0..config.n_layer)
-            .map(|n| SITES.map(|site| Values::of_site(config, adapters, site, n)).into())
+        let groups: Vec<[Option<Group<'_>>; SITES.len()]> = (0..config.n_layer)
+            .map(|n| SITES.map(|site| Group::of_site(config, adapters, site, n)))
             .collect();
         let is_split =
-            |block: usize| values[block][2].is_none() || weights.blocks[block].ffn_gate_up.splits();
+            |block: usize| groups[block][2].is_none() || weights.blocks[block].ffn_gate_up.splits();
         if !(0..config.n_layer).all(is_split) {
             let why = "the GPU cannot bind gate and up apart; the CPU applies it";
             return Err(Error::BadAdapter(why.into()));
         }
-        let head = Values::new(config, adapters, (&[Role::Output], 1.0), 0);
-        let embedding = EmbeddingValues::new(config, adapters);
-        let all = || values.iter().flatten().flatten();
-        let thin = all().map(|values| values.factor.len()).max().unwrap_or(0);
+        let head = Group::new(config, adapters, (&[Role::Output], 1.0), 0);
+        let embedding = OnEmbedding::new(config, adapters);
+        let all = || groups.iter().flatten().flatten();
+        let thin = all().map(Group::factors).max().unwrap_or(0);
         let thin = thin.max(embedding.as_ref().map_or(0, |embedding| embedding.rank));
         let thin = thin.max(head.as_ref().map_or(0, |head| head.rank));
-        let widest = all().map(|values| values.rows.iter().sum()).fold(config.n_embd, usize::max);
+        let widest = all().map(Group::all_rows).fold(config.n_embd, usize::max);
         let logits = if head.is_some() { few.max(1) * config.n_vocab } else { 0 };
-        let words = all().chain(&head).flat_map(|values| [values.a.len(), values.b.len()]);
-        let of_embedding = embedding.as_ref().map_or(0, |values| values.rows.len());
+        let words = all().chain(&head).flat_map(|group| [group.words_of_a(), group.words_of_b()]);
+        let of_embedding = embedding.as_ref().map_or(0, |embedding| embedding.rank * config.n_vocab);
         let words = words.chain([chunk * widest.max(thin), logits, of_embedding]);
         let needed = 4 * words.max().unwrap_or(0) as u64;
         if needed > gpu.max_binding {
@@ -105,10 +103,10 @@ impl Deltas {
         let pairs = gpu
             .allocating("an adapter", |a| {
                 let mut blocks = Vec::new();
-                for sites in &values {
+                for groups in &groups {
                     let mut of_block = [const { None }; SITES.len()];
-                    for (delta, values) in of_block.iter_mut().zip(sites) {
-                        *delta = values.as_ref().map(|values| values.allocate(a));
+                    for (delta, group) in of_block.iter_mut().zip(groups) {
+                        *delta = group.as_ref().map(|group| group.allocate(a));
                     }
                     blocks.push(of_block);
                 }
@@ -118,14 +116,11 @@ impl Deltas {
             .await?;
         let (blocks, of_embedding, of_head) = pairs;
         let deltas = blocks.iter().flatten().flatten().chain(&of_head);
-        for (delta, values) in deltas.zip(all().chain(&head)) {
-            gpu.write(&delta.thin.a, 0, &values.a);
-            gpu.write(&delta.thin.factor, 0, &values.factor);
-            gpu.write(&delta.wide.b, 0, &values.b);
+        for (delta, group) in deltas.zip(all().chain(&head)) {
+            group.write(gpu, config, delta);
         }
-        if let (Some(delta), Some(values)) = (&of_embedding, &embedding) {
-            gpu.write(&delta.rows.shards[0].buffer.cast::<f32>(), 0, &values.rows);
-            gpu.write(&delta.wide.b, 0, &values.b);
+        if let (Some(delta), Some(embedding)) = (&of_embedding, &embedding) {
+            embedding.write(gpu, config, delta);
         }
         let buffer = |a: &mut Allocation<'_>, label: &str, row: usize| {
             a.buffer(label, chunk * row).using(Used::Tokens(4 * row as u64))
@@ -173,10 +168,10 @@ impl Deltas {
     }
 }
 
-impl Values {
+impl<'a> Group<'a> {
     fn of_site(
         config: &Config,
-        adapters: &Adapters,
+        adapters: &'a Adapters,
         (site, roles): (Site, &[Role]),
         block: usize,
     ) -> Option<Self> {
@@ -187,86 +182,95 @@ impl Values {
         Self::new(config, adapters, (roles, scale), block)
     }
 
-    /// The pairs on matrices that share their input. Their products are multiplied by `scale`.
+    /// The pairs on the matrices of `roles`. Their products are multiplied by `scale`.
     fn new(
         config: &Config,
-        adapters: &Adapters,
+        adapters: &'a Adapters,
         (roles, scale): (&[Role], f32),
         block: usize,
     ) -> Option<Self> {
-        let on: Vec<Vec<(&Pair, f32)>> =
-            roles.iter().map(|&role| adapters.on(role, block).collect()).collect();
-        let ranks = on.iter().map(|pairs| pairs.iter().map(|(pair, _)| pair.rank).sum::<usize>());
-        let rank = ranks.max().filter(|&rank| rank > 0)?.next_multiple_of(8);
+        let near_one = |(pair, factor): (&'a Pair, f32)| pair.near_one(factor * scale);
+        let on = |&role: &Role| (role, adapters.on(role, block).map(near_one).collect());
+        let matrices: Vec<(Role, Vec<NearOne<'_>>)> = roles.iter().map(on).collect();
+        let rank = matrices.iter().map(|(_, pairs)| rank(pairs)).max().filter(|&rank| rank > 0)?;
         let (k, rows) = shape(config, roles);
-        let (mut a, mut b, mut factor) = (Vec::new(), Vec::new(), Vec::new());
-        for (matrix, ((pairs, &rows), &role)) in on.iter().zip(&rows).zip(roles).enumerate() {
-            let halved: Vec<Halved<'_>> =
-                pairs.iter().map(|&(pair, factor)| Halved::new(pair, factor * scale)).collect();
-            let mut of_matrix = Vec::new();
-            for half in &halved {
-                of_matrix.extend(half.pair.a.iter().map(|value| value * half.of_a));
-                factor.extend(vec![half.factor; half.pair.rank]);
-            }
-            of_matrix.resize(rank * k, 0.0);
-            a.extend(words(&of_matrix));
-            factor.resize((matrix + 1) * rank, 0.0);
-            for row in 0..rows {
-                let row = of_file(config, role, row);
-                b.extend(words(&wide_row(&halved, row, rank)));
-            }
-        }
-        Some(Self { k, rows, rank, a, b, factor })
+        Some(Self { matrices, k, rows, rank: rank.next_multiple_of(8) })
+    }
+
+    /// Factors, and products of the first matrices of a token.
+    fn factors(&self) -> usize {
+        self.matrices.len() * self.rank
+    }
+
+    fn all_rows(&self) -> usize {
+        self.rows.iter().sum()
+    }
+
+    /// Words of the first matrices: rows of f16, two values in a word.
+    fn words_of_a(&self) -> usize {
+        self.factors() * self.k / 2
+    }
+
+    /// Words of the second matrices.
+    fn words_of_b(&self) -> usize {
+        self.all_rows() * self.rank / 2
     }
 
     fn allocate(&self, a: &mut Allocation<'_>) -> Delta {
         Delta {
             thin: Thin {
                 k: self.k,
-                a: a.buffer("adapter_a", self.a.len()),
-                factor: a.buffer("adapter_factor", self.factor.len()),
+                a: a.buffer("adapter_a", self.words_of_a()),
+                factor: a.buffer("adapter_factor", self.factors()),
             },
             wide: Wide {
                 rows: self.rows.clone(),
                 rank: self.rank,
-                b: a.buffer("adapter_b", self.b.len()),
+                b: a.buffer("adapter_b", self.words_of_b()),
             },
         }
+    }
+
+    fn write(&self, gpu: &Gpu, config: &Config, delta: &Delta) {
+        let (mut factor, mut a) = (Vec::new(), Vec::with_capacity(self.words_of_a()));
+        let mut b = Vec::with_capacity(self.words_of_b());
+        for (n, ((role, pairs), &rows)) in self.matrices.iter().zip(&self.rows).enumerate() {
+            let mut of_matrix = Vec::new();
+            for pair in pairs {
+                of_matrix.extend(pair.a(0..pair.rank() * self.k));
+                factor.extend(vec![pair.factor; pair.rank()]);
+            }
+            of_matrix.resize(self.rank * self.k, 0.0);
+            a.extend(words(&of_matrix));
+            factor.resize((n + 1) * self.rank, 0.0);
+            for row in 0..rows {
+                b.extend(words(&row_of_b(pairs, of_file(config, *role, row), self.rank)));
+            }
+        }
+        gpu.write(&delta.thin.a, 0, &a);
+        gpu.write(&delta.thin.factor, 0, &factor);
+        gpu.write(&delta.wide.b, 0, &b);
     }
 }
 
 /// The pairs on the embedding, before they are on the GPU.
-struct EmbeddingValues {
+struct OnEmbedding<'a> {
+    pairs: Vec<NearOne<'a>>,
     rank: usize,
-    /// `[n_vocab, rank]`.
-    rows: Vec<f32>,
-    b: Vec<u32>,
 }
 
-impl EmbeddingValues {
-    fn new(config: &Config, adapters: &Adapters) -> Option<Self> {
-        let halved: Vec<Halved<'_>> = adapters
-            .on(Role::TokenEmbd, 0)
-            .map(|(pair, factor)| Halved::new(pair, factor * config.embedding_scale))
-            .collect();
-        let rank = halved.iter().map(|half| half.pair.rank).sum::<usize>();
-        let rank = Some(rank).filter(|&rank| rank > 0)?.next_multiple_of(8);
-        let mut rows = Vec::new();
-        for token in 0..config.n_vocab {
-            for Halved { pair, of_a, factor, .. } in &halved {
-                let row = &pair.a[token * pair.rank..][..pair.rank];
-                rows.extend(row.iter().map(|value| value * of_a * factor));
-            }
-            rows.resize((token + 1) * rank, 0.0);
-        }
-        let row = |row| words(&wide_row(&halved, row, rank)).collect::<Vec<u32>>();
-        let b = (0..config.n_embd).flat_map(row).collect();
-        Some(Self { rank, rows, b })
+impl<'a> OnEmbedding<'a> {
+    fn new(config: &Config, adapters: &'a Adapters) -> Option<Self> {
+        let on = adapters.on(Role::TokenEmbd, 0);
+        let pairs: Vec<NearOne<'_>> =
+            on.map(|(pair, factor)| pair.near_one(factor * config.embedding_scale)).collect();
+        let rank = Some(rank(&pairs)).filter(|&rank| rank > 0)?.next_multiple_of(8);
+        Some(Self { pairs, rank })
     }
 
     fn allocate(&self, a: &mut Allocation<'_>, config: &Config) -> EmbeddingDelta {
         let rows = config.n_vocab;
-        let buffer = a.buffer("adapter_rows", self.rows.len());
+        let buffer = a.buffer("adapter_rows", rows * self.rank);
         EmbeddingDelta {
             rows: Dense {
                 k: self.rank,
@@ -278,42 +282,43 @@ impl EmbeddingValues {
             wide: Wide {
                 rows: vec![config.n_embd],
                 rank: self.rank,
-                b: a.buffer("adapter_b", self.b.len()),
+                b: a.buffer("adapter_b", config.n_embd * self.rank / 2),
             },
         }
     }
-}
 
-/// A pair whose values are brought near 1, because f16 has few bits for small values. Powers of two lose
-/// nothing.
-struct Halved<'a> {
-    pair: &'a Pair,
-    of_a: f32,
-    of_b: f32,
-    /// The factor that makes the product of such values the one that was asked for.
-    factor: f32,
-}
-
-impl<'a> Halved<'a> {
-    fn new(pair: &'a Pair, factor: f32) -> Self {
-        let (of_a, of_b) = (to_one(&pair.a), to_one(&pair.b));
-        Self { pair, of_a, of_b, factor: factor / of_a / of_b }
+    fn write(&self, gpu: &Gpu, config: &Config, delta: &EmbeddingDelta) {
+        let rows = delta.rows.shards[0].buffer.cast::<f32>();
+        for first in (0..config.n_vocab).step_by(ROWS_AT_ONCE) {
+            let tokens = first..config.n_vocab.min(first + ROWS_AT_ONCE);
+            let mut values = Vec::with_capacity(tokens.len() * self.rank);
+            for (n, token) in tokens.enumerate() {
+                for pair in &self.pairs {
+                    let row = token * pair.rank()..(token + 1) * pair.rank();
+                    values.extend(pair.a(row).map(|value| value * pair.factor));
+                }
+                values.resize((n + 1) * self.rank, 0.0);
+            }
+            gpu.write(&rows, first * self.rank, &values);
+        }
+        let row = |row| words(&row_of_b(&self.pairs, row, self.rank)).collect::<Vec<u32>>();
+        let b: Vec<u32> = (0..config.n_embd).flat_map(row).collect();
+        gpu.write(&delta.wide.b, 0, &b);
     }
 }
 
-/// The power of two that brings the largest of `values` to 1 or above, below 2.
-fn to_one(values: &[f32]) -> f32 {
-    let largest = values.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
-    // Smaller values than these count as zeros: their inverse would not be finite.
-    if largest < 1e-30 { 1.0 } else { (-largest.log2().floor()).exp2() }
+/// Rows of the embedding's first matrices that are made in memory at once.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// The ranks of pairs on the same matrix, together.
+fn rank(pairs: &[NearOne<'_>]) -> usize {
+    pairs.iter().map(NearOne::rank).sum()
 }
 
 /// The second matrices' values in a row.
-fn wide_row(halved: &[Halved<'_>], row: usize, rank: usize) -> Vec<f32> {
+fn row_of_b(pairs: &[NearOne<'_>], row: usize, rank: usize) -> Vec<f32> {
     let mut values = Vec::with_capacity(rank);
-    for Halved { pair, of_b, .. } in halved {
-        values.extend(pair.b[row * pair.rank..][..pair.rank].iter().map(|value| value * of_b));
-    }
+    pairs.iter().for_each(|pair| values.extend(pair.b(row)));
     values.resize(rank, 0.0);
     values
 }

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hint::black_box;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::Config;
@@ -16,6 +18,9 @@ use crate::source::{Reader, Source};
 
 /// The largest rank of a pair.
 pub const MAX_RANK: usize = 512;
+
+/// The factor of a pair near 1 is below this, so that the model's own scales make no infinity of it.
+const MAX_FACTOR: f32 = 1e30;
 
 /// The types that a tensor of an adapter may have.
 const TYPES: [TensorType; 4] =
@@ -51,25 +56,65 @@ pub struct Pair {
     pub a: Vec<f32>,
     /// `[out][rank]`.
     pub b: Vec<f32>,
+    /// The powers of two that bring the largest value of `a`, and of `b`, to 1 or above, below 2. Values so near to 1
+    /// fit into f16, and their products do not overflow. f64, because an f32 cannot hold all of them.
+    to_one: [f64; 2],
 }
 
 impl Pair {
-    /// `A x`; on the embedding, the row of the token.
-    fn thin(&self, input: Input<'_>) -> Vec<f32> {
-        match input {
-            Input::Values(x) => self.a.chunks_exact(x.len()).map(|row| dot(row, x)).collect(),
-            Input::Token(id) => self.a[id * self.rank..][..self.rank].to_vec(),
-        }
+    fn new(role: Role, block: usize, rank: usize, a: Vec<f32>, b: Vec<f32>) -> Self {
+        let to_one = [&a, &b].map(|values| to_one(values));
+        Self { role, block, rank, a, b, to_one }
+    }
+
+    /// The pair near 1, whose product is to be multiplied by `factor`.
+    pub fn near_one(&self, factor: f32) -> NearOne<'_> {
+        let [of_a, of_b] = self.to_one;
+        let factor = (f64::from(factor) / of_a / of_b) as f32;
+        NearOne { pair: self, factor, of_a, of_b }
     }
 }
 
-/// The input of a matrix.
-#[derive(Clone, Copy)]
-pub enum Input<'a> {
-    /// Values `[in]`.
-    Values(&'a [f32]),
-    /// A token, the input of the embedding.
-    Token(usize),
+/// A pair whose values are brought near 1. Powers of two lose nothing.
+pub struct NearOne<'a> {
+    pair: &'a Pair,
+    /// The factor of the product of such values.
+    pub factor: f32,
+    of_a: f64,
+    of_b: f64,
+}
+
+impl NearOne<'_> {
+    /// Rows of `a`, columns of `b`.
+    pub fn rank(&self) -> usize {
+        self.pair.rank
+    }
+
+    /// Rows of `b`.
+    pub fn rows(&self) -> usize {
+        self.pair.b.len() / self.pair.rank
+    }
+
+    /// Columns of `a`, where it is not on the embedding.
+    pub fn columns(&self) -> usize {
+        self.pair.a.len() / self.pair.rank
+    }
+
+    /// Values of `a` from `range`.
+    pub fn a(&self, range: Range<usize>) -> impl Iterator<Item = f32> + '_ {
+        self.pair.a[range].iter().map(|&value| (f64::from(value) * self.of_a) as f32)
+    }
+
+    /// A row of `b`.
+    pub fn b(&self, row: usize) -> impl Iterator<Item = f32> + '_ {
+        let row = &self.pair.b[row * self.pair.rank..][..self.pair.rank];
+        row.iter().map(|&value| (f64::from(value) * self.of_b) as f32)
+    }
+}
+
+fn to_one(values: &[f32]) -> f64 {
+    let largest = values.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
+    if largest == 0.0 { 1.0 } else { (-f64::from(largest).log2().floor()).exp2() }
 }
 
 /// The two halves of a pair, as the file's table has them.
@@ -84,7 +129,7 @@ impl Adapter {
     /// before a tensor is read.
     ///
     /// Errors: `bad-gguf` for a damaged file, `bad-adapter` for one that cannot be applied to the model,
-    /// and those of the source.
+    /// `out-of-memory`, and those of the source.
     pub async fn read<S: Source>(
         reader: &mut Reader<S>,
         config: &Config,
@@ -133,7 +178,7 @@ impl Adapter {
             let (a, b) = (values.next().unwrap_or_default(), values.next().unwrap_or_default());
             (role, block, rank).hash(&mut hasher);
             a.iter().chain(&b).for_each(|value| value.to_bits().hash(&mut hasher));
-            pairs.push(Pair { role, block, rank, a, b });
+            pairs.push(Pair::new(role, block, rank, a, b));
         }
         let index = pairs.iter().enumerate().map(|(n, pair)| ((pair.role, pair.block), n));
         let index = index.collect();
@@ -186,7 +231,9 @@ impl Adapters {
         kept.retain(|(_, scale)| *scale != 0.0);
         kept.sort_by_key(|(adapter, scale)| (adapter.hash, scale.to_bits()));
         let too_large = |(adapter, scale): &&(Arc<Adapter>, f32)| {
-            !adapter.pairs.iter().all(|pair| adapter.factor(pair, *scale).is_finite())
+            let factor = |pair| adapter.factor(pair, *scale);
+            // A factor that is no number is not below either.
+            !adapter.pairs.iter().all(|pair| pair.near_one(factor(pair)).factor.abs() < MAX_FACTOR)
         };
         match kept.iter().find(too_large) {
             Some((_, scale)) => Err(bad_scale(format!("{scale} is too large"))),
@@ -210,16 +257,6 @@ impl Adapters {
             let pair = &adapter.pairs[*adapter.index.get(&(role, block))?];
             Some((pair, adapter.factor(pair, *scale)))
         })
-    }
-
-    /// Adds what the pairs on a matrix make of its `input` to its product `y` `[out]`.
-    pub fn add(&self, role: Role, block: usize, input: Input<'_>, y: &mut [f32]) {
-        for (pair, factor) in self.on(role, block) {
-            let thin = pair.thin(input);
-            for (y, row) in y.iter_mut().zip(pair.b.chunks_exact(pair.rank)) {
-                *y += factor * dot(row, &thin);
-            }
-        }
     }
 
     /// A hash of everything by which they change results; `None` without adapters. It does not depend on
@@ -323,6 +360,7 @@ async fn read_all<'a, S: Source>(
     tensors: impl Iterator<Item = &'a TensorInfo>,
 ) -> Result<Vec<Vec<f32>>> {
     let mut tensors: Vec<(usize, &TensorInfo)> = tensors.enumerate().collect();
+    check_memory(tensors.iter().map(|(_, tensor)| tensor.ne.iter().product::<u64>()).sum())?;
     tensors.sort_by_key(|(_, tensor)| tensor.offset);
     let mut all = vec![Vec::new(); tensors.len()];
     for (index, tensor) in tensors {
@@ -334,18 +372,17 @@ async fn read_all<'a, S: Source>(
     Ok(all)
 }
 
-/// Keeps eight sums, because the compiler does not vectorise a single one.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let (a, a_rest) = a.as_chunks::<8>();
-    let (b, b_rest) = b.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for i in 0..8 {
-            sums[i] += f64::from(a[i]) * f64::from(b[i]);
-        }
-    }
-    let rest = a_rest.iter().zip(b_rest).map(|(&a, &b)| f64::from(a) * f64::from(b));
-    sums.into_iter().chain(rest).sum::<f64>() as f32
+/// Fails if there is no memory for as many floats. Where an allocation of all succeeds, those of the parts do too.
+///
+/// Errors: `out-of-memory`.
+fn check_memory(floats: u64) -> Result<()> {
+    let needed = floats.saturating_mul(4);
+    let mut all = Vec::<u8>::new();
+    let fits = usize::try_from(needed).is_ok_and(|needed| all.try_reserve_exact(needed).is_ok());
+    // Otherwise the compiler may leave out an allocation that nothing uses.
+    black_box(&mut all);
+    let what = "the values of an adapter".into();
+    if fits { Ok(()) } else { Err(Error::OutOfMemory { what, needed, granted: 0 }) }
 }
 
 fn bad<T>(why: impl Into<String>) -> Result<T> {

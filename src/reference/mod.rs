@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::compute::{Progress, Site, Tap};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorType};
-use crate::model::adapter::{Adapter, Adapters, Input};
+use crate::model::adapter::{Adapter, Adapters};
 use crate::model::weights::weights;
 use crate::model::{Angles, Config, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
@@ -175,14 +175,17 @@ impl Layers {
             RopePairs::Neighbours => ops::rope_neighbours(x, &rope),
         };
         let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
-        self.adapters.add(Role::TokenEmbd, 0, Input::Token(id), &mut x);
+        for (pair, factor) in self.adapters.on(Role::TokenEmbd, 0) {
+            let thin = &pair.a[id * pair.rank..][..pair.rank];
+            add(&mut x, &ops::matvec_f32(&pair.b, pair.rank, thin), factor);
+        }
         x.iter_mut().for_each(|x| *x *= config.embedding_scale);
 
         for (n, (block, cache)) in self.weights.blocks.iter().zip(&mut self.cache).enumerate() {
             let is_last = |here: Site| tap == Tap::Product(n, here);
             let product = |w: &Matrix, role: Role, x: &[f32]| {
                 let mut y = w.times(x);
-                self.adapters.add(role, n, Input::Values(x), &mut y);
+                add_adapters(&self.adapters, (role, n), x, &mut y);
                 y
             };
             let h = ops::rms_norm(&x, &block.attn_norm, eps);
@@ -240,7 +243,7 @@ impl Layers {
         let h = self.hidden(x);
         let lm_head = self.weights.output.as_ref().unwrap_or(&self.weights.token_embd);
         let mut logits = ops::matvec_f32(lm_head, config.n_embd, &h);
-        self.adapters.add(Role::Output, 0, Input::Values(&h), &mut logits);
+        add_adapters(&self.adapters, (Role::Output, 0), &h, &mut logits);
         logits.truncate(config.n_vocab);
         logits.iter_mut().for_each(|logit| *logit /= config.logit_scale);
         logits
@@ -303,6 +306,14 @@ impl Matrix {
 
 fn add(x: &mut [f32], y: &[f32], scale: f32) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += scale * y);
+}
+
+/// Adds what the pairs on a matrix make of its input `x` to its product `y`.
+fn add_adapters(adapters: &Adapters, (role, block): (Role, usize), x: &[f32], y: &mut [f32]) {
+    for (pair, factor) in adapters.on(role, block) {
+        let thin = ops::matvec_f32(&pair.a, x.len(), x);
+        add(y, &ops::matvec_f32(&pair.b, pair.rank, &thin), factor);
+    }
 }
 
 impl Reference {

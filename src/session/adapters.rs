@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
-use super::loaded::Session;
+use super::loaded::{Memory, Session};
 use crate::error::{Error, Result};
 use crate::model::{Adapter, Adapters};
 use crate::source::{Reader, Source};
@@ -33,13 +33,7 @@ impl Session {
     /// `bad-adapter` for one that the engine cannot apply, `out-of-memory` and `device-lost`, after which
     /// none is applied.
     pub async fn set_adapters(&mut self, adapters: &[(Arc<Adapter>, f32)]) -> Result<()> {
-        let is_own =
-            |one: &Arc<Adapter>| self.own.iter().any(|own| own.as_ptr() == Arc::as_ptr(one));
-        if !adapters.iter().all(|(adapter, _)| is_own(adapter)) {
-            let why = "an adapter was loaded for another model".into();
-            return Err(Error::BadOption { name: "adapters".into(), why });
-        }
-        self.apply(Adapters::new(adapters)?).await
+        self.apply(chosen(&self.own, adapters)?).await
     }
 
     async fn apply(&mut self, adapters: Adapters) -> Result<()> {
@@ -80,4 +74,25 @@ impl Session {
         (self.saved_as, adapters).hash(&mut hasher);
         hasher.finish()
     }
+}
+
+impl Memory {
+    /// Makes the next session apply these adapters instead of those of the last one. So a model can be restored
+    /// whose adapters the new device cannot hold.
+    ///
+    /// Errors: `bad-option`, as those of [`Session::set_adapters`].
+    pub fn set_adapters(&mut self, adapters: &[(Arc<Adapter>, f32)]) -> Result<()> {
+        self.adapters = chosen(&self.own, adapters)?;
+        Ok(())
+    }
+}
+
+/// The adapters that a caller chose among the model's `own`.
+fn chosen(own: &[Weak<Adapter>], adapters: &[(Arc<Adapter>, f32)]) -> Result<Adapters> {
+    let is_own = |one: &Arc<Adapter>| own.iter().any(|own| own.as_ptr() == Arc::as_ptr(one));
+    if !adapters.iter().all(|(adapter, _)| is_own(adapter)) {
+        let why = "an adapter was loaded for another model".into();
+        return Err(Error::BadOption { name: "adapters".into(), why });
+    }
+    Adapters::new(adapters)
 }

@@ -58,8 +58,8 @@ pub struct Memory {
     file: u64,
     tokens: Vec<u32>,
     conversation: Option<Conversation>,
-    own: Vec<Weak<Adapter>>,
-    adapters: Adapters,
+    pub(super) own: Vec<Weak<Adapter>>,
+    pub(super) adapters: Adapters,
 }
 
 impl Session {
@@ -175,8 +175,8 @@ impl Session {
     /// Makes a session that was just loaded continue where the session of `memory` was. The KV
     /// cache is computed again when it is next needed. The adapters are applied again.
     ///
-    /// Errors: `integrity` if the two were not loaded from the same file; `out-of-memory` and
-    /// `device-lost`, from applying adapters.
+    /// Errors: `integrity` if the two were not loaded from the same file; `bad-adapter`, `out-of-memory` and
+    /// `device-lost`, from applying adapters ([`Memory::set_adapters`] takes others).
     pub async fn recall(&mut self, memory: &Memory) -> Result<()> {
         if self.file != memory.file {
             return Err(Error::Integrity {

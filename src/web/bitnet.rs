@@ -386,19 +386,19 @@ impl WasmModel {
         to_js(&model.adapters.keep(adapter))
     }
 
-    /// Applies the adapters of an array of `{ id, scale }`, and no others.
+    /// Applies the adapters of an array of `{ id, scale }`, and no others. Gives a hash of them and their scales,
+    /// which is empty without any.
     #[wasm_bindgen(js_name = setAdapters)]
     pub async fn set_adapters(
         &self,
         #[wasm_bindgen(unchecked_param_type = "readonly { id: number, scale: number }[]")]
         chosen: JsValue,
-    ) -> Result<(), JsValue> {
+    ) -> Result<String, JsValue> {
         let model = self.model()?;
         let chosen = model.adapters.chosen(&chosen)?;
-        let mut lease = model.holder.lease().await?;
-        with_events(lease.session()?.set_adapters(&chosen)).await?;
-        drop(lease);
-        Ok(model.holder.check()?)
+        let hash = with_events(model.holder.set_adapters(&chosen)).await?;
+        model.holder.check()?;
+        Ok(hash.map_or_else(String::new, |hash| format!("{hash:016x}")))
     }
 
     /// Forgets an adapter.

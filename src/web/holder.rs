@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use futures_util::lock::{Mutex, MutexGuard};
@@ -17,6 +18,7 @@ use super::options::{CacheMode, LoadOptions};
 use super::progress::Reporter;
 use super::remote::Trace;
 use crate::error::{Error, Result};
+use crate::model::Adapter;
 use crate::session::{Memory, Session};
 
 /// The session of a model. After the loss of its device, the rest of it.
@@ -108,9 +110,40 @@ impl Holder {
     ///
     /// Errors: those of loading. The next call tries again.
     pub(super) async fn lease(&self) -> Result<Lease<'_>> {
+        let mut lease = self.lock().await?;
+        self.restore(&mut lease).await?;
+        Ok(lease)
+    }
+
+    /// Applies adapters, and gives a hash of them. If the device was lost, the session is restored with these ones,
+    /// so that a model whose adapters the new device cannot hold is not lost too.
+    ///
+    /// Errors: those of loading, and of [`Session::set_adapters`].
+    pub(super) async fn set_adapters(&self, chosen: &[(Arc<Adapter>, f32)]) -> Result<Option<u64>> {
+        let mut lease = self.lock().await?;
+        if let Some(Held::Lost(memory)) = &mut *lease.held {
+            memory.set_adapters(chosen)?;
+        }
+        let restored = self.restore(&mut lease).await;
+        if let (Err(_), Some(Held::Lost(memory))) = (&restored, &mut *lease.held) {
+            // As after any other failure, none is applied.
+            memory.set_adapters(&[])?;
+        }
+        restored?;
+        let session = lease.session()?;
+        session.set_adapters(chosen).await?;
+        Ok(session.adapters().hash())
+    }
+
+    /// What is held, once no other call uses it.
+    async fn lock(&self) -> Result<Lease<'_>> {
         let mut lease = Lease { holder: self, held: self.held.lock().await };
         self.check()?;
         lease.give_up_if_lost();
+        Ok(lease)
+    }
+
+    async fn restore(&self, lease: &mut Lease<'_>) -> Result<()> {
         if let Some(Held::Lost(memory)) = &*lease.held {
             let (disposal, restored) = (self.disposal.signal(), self.origin.load_again(memory));
             let restored = match select(pin!(aborted(&disposal)), pin!(restored)).await {
@@ -120,7 +153,7 @@ impl Holder {
             self.check()?;
             *lease.held = Some(Held::Here(restored));
         }
-        Ok(lease)
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ const transport = () => {
   let last = 0
   const call = async (method, args) => {
     calls.push([method, method === 'loadAdapter' ? await args[0].text() : args[0]])
+    if (method === 'setAdapters') return args[0].map(({ id }) => id).join('+')
     return method === 'loadAdapter' ? { id: ++last, name: 'a', bytes: 3, ranks: [4, 8], targets: ['attn_q'] } : undefined
   }
   return { calls, call }
@@ -55,7 +56,7 @@ test('adapters are applied by their numbers, and those of other models are refus
   const to = transport()
   const [one, two] = [await loadAdapter(to, queue, new Blob(['1'])), await loadAdapter(to, queue, new Blob(['2']))]
   assert.deepEqual({ ...one, dispose: undefined }, { name: 'a', bytes: 3, ranks: [4, 8], targets: ['attn_q'], dispose: undefined })
-  await setAdapters(to, [{ adapter: two, scale: -0.5 }, { adapter: one }])
+  assert.equal(await setAdapters(to, [{ adapter: two, scale: -0.5 }, { adapter: one }]), '2+1')
   assert.deepEqual(to.calls.at(-1), ['setAdapters', [{ id: 2, scale: -0.5 }, { id: 1, scale: 1 }]])
   await setAdapters(to, [])
   assert.deepEqual(to.calls.at(-1), ['setAdapters', []])

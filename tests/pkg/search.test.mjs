@@ -249,6 +249,19 @@ test('an index of another model is refused, and stays as it is', async () => {
   assert.equal((await open(storage, rounding)).size, 3)
 })
 
+test('an index is of the adapters that were applied when it was made', async () => {
+  const { storage, index, model } = await filled()
+  const mismatch = { code: 'index-mismatch', message: /adapters/ }
+  model.adaptersHash = 'a1'
+  await assert.rejects(index.search('lamp'), mismatch)
+  await assert.rejects(index.add('more', 'More.'), mismatch)
+  await assert.rejects(open(storage, model), mismatch)
+  assert.equal((await open(new MemoryStorage(), model)).size, 0)
+  model.adaptersHash = ''
+  await index.add('more', 'More.')
+  assert.equal((await open(storage, model)).size, 4)
+})
+
 test('a damaged storage is an error, on opening it or when the damage is met', async () => {
   const first = map => map.values().next().value
   const onOpen = {

@@ -10,7 +10,9 @@ use tritloom::session::{GenerateOptions, LmHead, Session};
 use tritloom::source::Reader;
 
 use crate::setup::{Setup, check_adapted, generate, greedy};
-use crate::support::adapters::{Adapted, adapted, on_embedding, on_matrix, random};
+use crate::support::adapters::{
+    Adapted, adapted, on_embedding, on_matrix, random, random_times,
+};
 use crate::support::families::{OF_EACH_ARCHITECTURE, distance};
 use crate::support::{assert_error, path, read};
 
@@ -214,6 +216,50 @@ fn adapters_are_applied_again_on_another_device() {
     block_on(session.recall(&memory)).unwrap();
     assert_eq!(logits(&mut session, &prompt), expected);
     block_on(session.set_adapters(&[(one, 1.0)])).unwrap();
+}
+
+/// As where the new device has no memory for the old adapters.
+#[test]
+fn other_adapters_may_be_chosen_before_a_session_is_restored() {
+    let mut session = Setup::default().on_reference().golden();
+    let [one, other] = [1, 2].map(|seed| adapter(&mut session, seed));
+    let prompt = session.tokenizer().encode_text("Who are you?").unwrap();
+    block_on(session.set_adapters(&[(Arc::clone(&other), 0.5)])).unwrap();
+    let expected = logits(&mut session, &prompt);
+    block_on(session.set_adapters(&[(one, 1.0)])).unwrap();
+    let mut memory = session.into_memory();
+    let mut session = Setup::default().on_reference().golden();
+    let foreign = adapter(&mut session, 1);
+    assert_error(memory.set_adapters(&[(foreign, 1.0)]), "bad-option", &["another model"]);
+    memory.set_adapters(&[(other, 0.5)]).unwrap();
+    block_on(session.recall(&memory)).unwrap();
+    assert_eq!(logits(&mut session, &prompt), expected);
+}
+
+/// The values of a hostile file may be far from 1, as long as their products are not.
+#[test]
+fn values_far_from_1_give_the_bits_of_those_near_1() {
+    let far = 2_f32.powi(110);
+    for setup in [|| Setup::exact(), || Setup::exact().on_cpu()] {
+        let mut session = setup().golden();
+        let config = session.compute().config();
+        let pairs = [on_matrix(
+            "blk.0.attn_v.weight",
+            [config.n_embd as u64, config.n_embd_kv() as u64],
+        )];
+        let architecture = config.architecture.name;
+        let mut with = |times: [f32; 2], scale: f32| {
+            let file = random_times(architecture, &pairs, 4, times);
+            let adapter = block_on(session.load_adapter(&mut Reader::new(&file[..]))).unwrap();
+            block_on(session.set_adapters(&[(adapter, scale)]))?;
+            Ok(logits(&mut session, &[1, 2, 3]))
+        };
+        let expected = with([1.0, 1.0], 0.5).unwrap();
+        assert_eq!(with([far, 1.0 / far], 0.5).unwrap(), expected);
+        assert_eq!(with([1.0 / far, far], 0.5).unwrap(), expected);
+        assert_eq!(with([1.0 / far, 1.0], 0.5 * far).unwrap(), expected);
+        assert_error(with([far, 1.0], 1.0), "bad-option", &["scale", "too large"]);
+    }
 }
 
 #[test]

@@ -105,6 +105,16 @@ pub fn on_embedding([n_embd, n_vocab]: [u64; 2]) -> (String, [[u64; 2]; 2]) {
 
 /// An adapter of random pairs, in f32. f16 holds their values too.
 pub fn random(architecture: &str, pairs: &[(String, [[u64; 2]; 2])], seed: u64) -> Vec<u8> {
+    random_times(architecture, pairs, seed, [1.0, 1.0])
+}
+
+/// Like [`random`], with the first and the second half of each pair multiplied by `times`.
+pub fn random_times(
+    architecture: &str,
+    pairs: &[(String, [[u64; 2]; 2])],
+    seed: u64,
+    times: [f32; 2],
+) -> Vec<u8> {
     let text = |value: &str| Value::String(value.as_bytes().to_vec());
     let metadata = [
         ("general.type", text("adapter")),
@@ -131,7 +141,7 @@ pub fn random(architecture: &str, pairs: &[(String, [[u64; 2]; 2])], seed: u64) 
     let mut file = Vec::new();
     let written = header.write_file(&mut file, |index, out| {
         let n = header.tensors[index].len / 4;
-        let mut value = || f16::from_f32(random.float() - 0.5).to_f32();
+        let mut value = || f16::from_f32(random.float() - 0.5).to_f32() * times[index % 2];
         (0..n).try_for_each(|_| out.write_all(&value().to_le_bytes()))
     });
     written.expect("memory takes everything");

@@ -21,12 +21,18 @@ test.describe('of a load', () => {
       const { model } = window
       const ids = Uint32Array.of(1, 2, 3)
       const before = [...await model.logits(ids)]
+      const hashes = [model.adaptersHash]
       await model.setAdapters([])
+      hashes.push(model.adaptersHash)
       const alone = [...await model.logits(ids)]
       await model.setAdapters([{ adapter: await model.loadAdapter(source), scale: 0.5 }])
-      return [String(alone) === String(before), String([...await model.logits(ids)]) === String(before)]
+      hashes.push(model.adaptersHash)
+      return [
+        String(alone) === String(before), String([...await model.logits(ids)]) === String(before),
+        hashes[0] === hashes[2] && hashes[0].length === 16, hashes[1] === ''
+      ]
     }, source)
-    expect(same).toEqual([false, true])
+    expect(same).toEqual([false, true, true, true])
     const of = (adapter: string) => `await load('${url}', { cache: 'off', adapters: [{ source: '${adapter}' }] })`
     expect(await failure(page, of('/tests/data/lora/bitnet-r4.gguf'))).toMatchObject({ code: 'bad-adapter' })
     expect(await failure(page, of('/tests/data/lora/missing.gguf'))).toMatchObject({ code: 'http' })
