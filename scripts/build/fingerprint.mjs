@@ -1,4 +1,4 @@
-// Whether anything that goes into pkg/ has changed since it was made.
+// Whether anything has changed that goes into pkg/, or into its modules of WebAssembly, since it was made.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,23 +6,31 @@ import { inRoot } from '../paths.mjs'
 import { capture } from '../process.mjs'
 import { threadsEnvironment, wasmEnvironment } from '../setup/wasm-target.mjs'
 
-const INPUTS = [
+/** The inputs of the modules. package-lock.json has binaryen's version. */
+const OF_MODULES = [
   'Cargo.toml',
   'Cargo.lock',
   'src',
   'shaders',
-  'pkg-template',
   'package-lock.json',
+  ...['wasm', 'imports', 'standalone'].map(name => `scripts/build/${name}.mjs`)
+]
+const OF_PACKAGE = [
+  ...OF_MODULES,
   'scripts/build',
+  'pkg-template',
   'LICENSE-MIT',
   'LICENSE-APACHE',
   'CHANGELOG.md'
 ]
 
+export const packageFingerprint = () => fingerprint(OF_PACKAGE)
+export const modulesFingerprint = () => fingerprint(OF_MODULES)
+
 /** A hash of every input's name and bytes, of the compiler, and of whether the modules with threads can be built. */
-export const fingerprint = () => {
+const fingerprint = inputs => {
   const hash = createHash('sha256')
-  for (const path of INPUTS.flatMap(filesIn))
+  for (const path of inputs.flatMap(filesIn))
     hash
       .update(`${path}\0`)
       .update(readFileSync(inRoot(path)))

@@ -1,26 +1,24 @@
 // Makes pkg/, the package as it is published.
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
-import { fingerprint, isCurrent, note } from './fingerprint.mjs'
+import { isCurrent, modulesFingerprint, note, packageFingerprint } from './fingerprint.mjs'
 import { address, compileTypeScript, copyReadability, hasThreads, obstacles, writeTexts } from './package.mjs'
 import { BUDGET, CPU_BUDGET, entriesAgainstBudget, GRAMMAR_BUDGET, inAll, sizeAgainstBudget } from './size.mjs'
-import { buildCpuModule, buildGrammar, buildWasm, cpuModules, GRAMMAR, WASM } from './wasm.mjs'
+import { buildCpuModule, buildGrammar, buildWasm, cpuModules, GRAMMAR, STAGE, WASM } from './wasm.mjs'
 
 export const PKG = inRoot('pkg')
 
 /** Builds what has changed; needs what `setUp()` brings. */
 export const buildPackage = () => {
-  const print = fingerprint()
+  const print = packageFingerprint()
   const { modules: ofCpu, leftOut } = cpuModules()
   if (isCurrent(PKG, print)) {
     heading('Build: pkg/ is current')
   } else {
     heading('Build')
-    const engine = timed('Rust to WebAssembly', buildWasm)
-    const forCpu = ofCpu.map(module => timed(`The same for the CPU, ${module.name}`, () => buildCpuModule(module)))
-    const files = { ...engine, ...Object.assign({}, ...forCpu), [GRAMMAR]: timed('Grammars to WebAssembly', buildGrammar) }
+    const files = buildModules(ofCpu)
     timed('TypeScript', () => {
       rmSync(PKG, { recursive: true, force: true })
       mkdirSync(PKG, { recursive: true })
@@ -43,6 +41,25 @@ export const buildPackage = () => {
   const lines = [...sizes, ...obstacles(address(), hasThreads(PKG)).map(why => `cannot be published: ${why}`)]
   for (const line of lines) heading(`  ${line}`)
   note(PKG, print)
+}
+
+/** Says of the modules' files where they are, and of what they were made. */
+const MODULES = join(STAGE, 'modules.json')
+
+/** The modules and their scripts: where each file of the package is. They take minutes, and most changes are not theirs. */
+const buildModules = ofCpu => {
+  const print = modulesFingerprint()
+  const known = existsSync(MODULES) ? JSON.parse(readFileSync(MODULES, 'utf8')) : {}
+  if (known.print === print && Object.values(known.files).every(existsSync)) {
+    heading('  WebAssembly is current')
+    return known.files
+  }
+  rmSync(MODULES, { force: true })
+  const engine = timed('Rust to WebAssembly', buildWasm)
+  const forCpu = ofCpu.map(module => timed(`The same for the CPU, ${module.name}`, () => buildCpuModule(module)))
+  const files = { ...engine, ...Object.assign({}, ...forCpu), [GRAMMAR]: timed('Grammars to WebAssembly', buildGrammar) }
+  writeFileSync(MODULES, JSON.stringify({ print, files }))
+  return files
 }
 
 const timed = (name, step) => {

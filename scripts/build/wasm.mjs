@@ -12,7 +12,7 @@ import { withoutHashes } from './imports.mjs'
 import { standalone } from './standalone.mjs'
 
 /** wasm-pack writes here first, so that a failing build leaves the last pkg/ as it was. */
-const STAGE = inRoot('target', 'wasm-pack')
+export const STAGE = inRoot('target', 'wasm-pack')
 const OPTIMISED = inRoot('target', 'wasm-opt')
 export const WASM = 'tritloom_bg.wasm'
 const SCRIPT = 'tritloom.js'
