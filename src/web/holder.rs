@@ -135,7 +135,7 @@ impl Holder {
         Ok(session.adapters().hash())
     }
 
-    /// What is held, once no other call uses it.
+    /// A lease whose session may be lost, once no other call uses it.
     async fn lock(&self) -> Result<Lease<'_>> {
         let mut lease = Lease { holder: self, held: self.held.lock().await };
         self.check()?;

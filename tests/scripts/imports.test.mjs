@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { ROOT } from '../../scripts/paths.mjs'
 
-/** What a module imports when it is read: `import()` comes later and does not count. */
+/** The names of the modules that `file` needs at once: `import()` comes later and does not count. */
 const imports = file =>
   [...readFileSync(file, 'utf8').matchAll(/^(?:import|export)\b(?:[\w\s{},*$]*?\bfrom)? '([^']+)'/gm)].map(found => found[1])
 
