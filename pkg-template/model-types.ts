@@ -112,7 +112,8 @@ export interface LoadOptions {
    * split into an upper and a lower byte. To choose a greedy token, or one drawn by the temperature
    * alone, the GPU then reads hardly more than the upper bytes. With top-k, top-p or min-p it also
    * reads the lower bytes of tokens that may be kept. The CPU does so for greedy tokens without biases, penalties,
-   * formats and `logprobs`. Both take the same memory and give the same tokens. `auto` (default): the faster one.
+   * formats and `logprobs`. Both take the same memory and give the same tokens. `auto` (default): on
+   * a GPU the faster one, on the CPU `int8` for large heads.
    */
   lmHead?: 'auto' | 'f16' | 'int8'
   /**

@@ -150,8 +150,7 @@ def check_adapter(folder, base):
         "ffn_down",
         "attn_output",
     )
-    error, effect = check.check_adapter(base, adapter)
-    expect(error <= check.EXACT_TOLERANCE and effect > 0.1, "the adapter's file has the deltas that were trained")
+    expect(check.check_adapter(base, adapter), "the adapter's file has the deltas that were trained, and the engine applies them")
 
 
 def main():

@@ -400,3 +400,18 @@ fn of_metadata(error: Error) -> Error {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A real allocation of a size between, which fails on small devices only, cannot be tried everywhere.
+    #[test]
+    fn values_for_which_there_is_no_memory_are_an_error() {
+        assert!(check_memory(1 << 10).is_ok());
+        for floats in [1 << 61, u64::MAX] {
+            let error = check_memory(floats).unwrap_err();
+            assert_eq!(error.code(), "out-of-memory", "{error}");
+        }
+    }
+}

@@ -38,6 +38,8 @@ impl Session {
 
     async fn apply(&mut self, adapters: Adapters) -> Result<()> {
         if adapters.hash() == self.adapters.hash() {
+            // The same values of another file, whose caller may have let go of the first.
+            self.adapters = adapters;
             return Ok(());
         }
         // Sequences may still count as running if a future was dropped.

@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adapter;
 mod allocation;
 mod blocks;
 mod convert;

@@ -40,6 +40,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
     .replace(/^import (\{.*\}) from '(ai|zod)'$/gm, 'const $1 = window.ai')
     .replace(/^import (\{.*\}) from 'tritloom\/ai-sdk'$/m, 'const $1 = aiSdk')
     .replace(/^import (\{.*\}) from 'tritloom\/search'$/m, 'const $1 = await import("/pkg/search.js")')
+    .replace(/^import \{ openWeights \} from 'tritloom\/weights'$/m, '')
     .replace(/^import (\{.*\}) from 'tritloom\/(built-in-ai.*)'$/gm, 'const $1 = await builtInAi("/pkg/$2.js")')
   const BitNet = new Proxy(tritloom.BitNet, {
     get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
@@ -54,8 +55,10 @@ const run = async ([code, url]: [code: string, url: string]) => {
     const entry = await import(path) as typeof import('../../pkg/built-in-ai.js')
     return { ...entry, configure: ({ url: given, ...rest }: Settings) => entry.configure(given === undefined ? rest : { ...rest, url }) }
   }
+  const weights = await import('/pkg/weights.js' as string) as typeof import('../../pkg/weights.js')
   const context = {
     ...tritloom,
+    openWeights: () => weights.openWeights(url),
     builtInAi,
     askVisitor: (question: string) => effects.push(question) > 0,
     BitNet,
