@@ -137,12 +137,13 @@ export const expectChatDemo = async (tab: BrowserTab, instructions: string) => {
   await expectText(tab, '#chat-list', /Who are you/)
 }
 
-/** The widget of the TL;DR demo sums up its story. */
-export const expectWidgetDemo = async (tab: BrowserTab) => {
+/** The widget of the TL;DR demo sums up its story, and says so if the CPU computes. */
+export const expectWidgetDemo = async (tab: BrowserTab, backend: 'webgpu' | 'cpu') => {
   await tab.open('/dist/tldr/index.html')
   const inWidget = (selector: string) =>
     tab.evaluate(selector => document.querySelector('tldr-widget')!.shadowRoot!.querySelector(selector)!.textContent, selector)
   await tab.evaluate(() => document.querySelector('tldr-widget')!.shadowRoot!.querySelector<HTMLButtonElement>('#summarize')!.click())
   await expect.poll(() => inWidget('#note'), SLOW).toMatch(/tokens\/s/)
   expect(await inWidget('#summary')).toBe(STORY)
+  expect((await inWidget('#load-notes'))!.includes('slower than a graphics card')).toBe(backend === 'cpu')
 }

@@ -167,7 +167,7 @@ test('the demo with tools calls one', async ({ tabs: [tab] }) => {
   expect(JSON.parse(found.args)).toEqual({ theme: found.theme })
 })
 
-test('the TL;DR demo sums up its story', ({ tabs: [tab] }) => expectWidgetDemo(tab))
+test('the TL;DR demo sums up its story', ({ tabs: [tab] }) => expectWidgetDemo(tab, 'webgpu'))
 
 test('the landing page answers, the live examples run, and the lines of a widget are written', async ({ tabs: [tab] }) => {
   const press = (selector: string) => tab.evaluate(selector => document.querySelector<HTMLButtonElement>(selector)!.click(), selector)

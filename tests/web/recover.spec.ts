@@ -115,6 +115,32 @@ test('a restored model gives the golden text, from storage alone', async ({ harn
   }
 })
 
+test('a restored model has its adapters, or those that are chosen while the GPU is lost', async ({ harness }) => {
+  await prepare(harness, 'this thread')
+  const found = await harness.evaluate(async ([url, source]) => {
+    const model = await window.loadThere(url)
+    const logits = async () => String([...await model.logits(Uint32Array.of(1, 2, 3))])
+    const lose = async () => {
+      const { lost } = model
+      void window.gpu('lose')
+      await lost
+    }
+    const alone = await logits()
+    await model.setAdapters([{ adapter: await model.loadAdapter(source), scale: 0.5 }])
+    const adapted = await logits()
+    const hash = model.adaptersHash
+    await lose()
+    const restored = [await logits(), model.adaptersHash]
+    await lose()
+    // The first call after the loss: it restores the model.
+    await model.setAdapters([])
+    const without = [await logits(), model.adaptersHash]
+    await model.dispose()
+    return [adapted !== alone, restored[0] === adapted && restored[1] === hash, without[0] === alone && without[1] === '']
+  }, ['/tests/data/models/qwen3-q2_0.gguf', '/tests/data/lora/qwen3-r8.gguf'] as const)
+  expect(found).toEqual([true, true, true])
+})
+
 test('every source that can be read again brings the model back, and a stream says that it cannot', async ({ harness }) => {
   const fetched = `(await fetch('${RANDOM_MODEL}'))`
   // A File is a Blob, and bytes cross to a worker as one.

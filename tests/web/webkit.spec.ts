@@ -55,4 +55,4 @@ test('a disposed model refuses, and what it held is free for the next', { tag: '
 // Also without `@all`: only here does a bundled script of a worker import others in WebKit.
 test('the chat demo answers', ({ tabs: [tab] }) => expectChatDemo(tab, 'simd128'))
 
-test('the TL;DR demo sums up its story', { tag: '@all' }, ({ tabs: [tab] }) => expectWidgetDemo(tab))
+test('the TL;DR demo sums up its story', { tag: '@all' }, ({ tabs: [tab] }) => expectWidgetDemo(tab, 'cpu'))
