@@ -35,7 +35,7 @@ test('answers as the words come, and again after that', { tag: '@quick' }, async
     const seen: string[] = []
     Object.assign(window, { seen })
     const log = document.querySelector('[role=log]')!
-    new MutationObserver(() => seen.push(log.textContent)).observe(log, { childList: true, subtree: true, characterData: true })
+    new MutationObserver(() => seen.push(`${log.ariaBusy} ${log.textContent}`)).observe(log, { childList: true, subtree: true, characterData: true })
   })
   await ask(page, 'Who are you?')
   await expect(answers(page)).toHaveText([WHO], SLOW)
@@ -47,6 +47,9 @@ test('answers as the words come, and again after that', { tag: '@quick' }, async
   // The words of a short answer may come at once.
   const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen)
   expect(new Set(seen).size).toBeGreaterThan(6)
+  // Screen readers read an answer once, when it is whole.
+  expect(seen.filter(text => text.startsWith('true')).length).toBeGreaterThan(3)
+  await expect(page.getByRole('log')).toHaveAttribute('aria-busy', 'false')
 })
 
 test('an answer that is stopped ends, and the next one comes', async ({ demo: page }) => {

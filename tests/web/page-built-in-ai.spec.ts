@@ -30,11 +30,15 @@ test('a visitor is asked, sees the load, stops it, asks, stops, and asks again',
   await page.unroute('**/models/*.gguf')
   await page.evaluate(() => new MutationObserver((_, observer) => {
     observer.disconnect()
+    Object.assign(window, { wasBusy: document.getElementById('answer')!.ariaBusy })
     document.getElementById('stop')!.click()
   }).observe(document.getElementById('answer')!, { childList: true, characterData: true, subtree: true }))
   await askButton(page).click()
   await expect(answer(page)).not.toBeEmpty(SLOW)
   await expect(state(page)).toHaveText('Stopped.')
+  // Screen readers read an answer once, when it is whole.
+  expect(await page.evaluate(() => (window as unknown as { wasBusy: string }).wasBusy)).toBe('true')
+  await expect(answer(page)).toHaveAttribute('aria-busy', 'false')
   expect(questions.at(-1)).toMatch(/^May the model be downloaded\? \d+ MB would come\.$/)
   await field(page).fill('Who are you?')
   await field(page).press('Enter')

@@ -5,6 +5,7 @@ import { useEffect, useState, type FormEvent } from 'react'
 import { createRoot } from 'react-dom/client'
 import { tritloom } from 'tritloom/ai-sdk'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
+import { keepPages } from '../shared/offline.ts'
 
 const model = tritloom(BUNDLED_MODEL)
 const agent = new ToolLoopAgent({ model, temperature: 0 })
@@ -31,7 +32,7 @@ function Chat() {
 
   return (
     <>
-      <div role="log" aria-label="Conversation">
+      <div role="log" aria-label="Conversation" aria-busy={isAnswering}>
         {messages.map(message => <Message key={message.id} message={message} />)}
       </div>
       {error && <Failure title="No answer" message={error.message} again={() => void regenerate()} />}
@@ -90,3 +91,5 @@ function messageOf(error: unknown): string {
 }
 
 createRoot(document.getElementById('chat')!).render(<App />)
+// A page that cannot be kept works as well, with a network.
+keepPages('../').catch(() => {})

@@ -2,6 +2,7 @@
 import { configure, LanguageModel } from 'tritloom/built-in-ai'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
 import { byId } from '../shared/dom.ts'
+import { keepPages } from '../shared/offline.ts'
 
 configure({
   url: BUNDLED_MODEL,
@@ -33,6 +34,8 @@ form.addEventListener('submit', async event => {
   askButton.disabled = true
   stopButton.hidden = false
   answer.value = ''
+  // Then screen readers read it once, when it is whole.
+  answer.ariaBusy = 'true'
   try {
     session ??= await create()
     // The signal of `create` would destroy the session.
@@ -45,6 +48,7 @@ form.addEventListener('submit', async event => {
     // The thread of its model may have ended: a new session loads it again.
     if (name === 'OperationError') session = undefined
   } finally {
+    answer.ariaBusy = 'false'
     stopButton.hidden = true
     askButton.disabled = false
     question.focus()
@@ -70,3 +74,5 @@ async function create() {
 }
 
 state.textContent = says[await LanguageModel.availability()]
+// A page that cannot be kept works as well, with a network.
+keepPages('../').catch(() => {})

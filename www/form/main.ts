@@ -8,6 +8,7 @@ import { HeldModel } from '../shared/model/held.ts'
 import { createKnown } from '../shared/model/known.ts'
 import { createLoader } from '../shared/model/loader.ts'
 import { failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
+import { keepPages } from '../shared/offline.ts'
 import { createEditor } from './editor.ts'
 import { createRecord } from './record.ts'
 import { SAMPLES } from './samples.ts'
@@ -26,6 +27,7 @@ const textFault = byId('text-fault', HTMLElement)
 const fillButton = byId('fill', HTMLButtonElement)
 const stopButton = byId('stop', HTMLButtonElement)
 const figures = byId('figures', HTMLElement)
+const toy = byId('toy', HTMLElement)
 
 const held = new HeldModel(() => showLoss('record'))
 let isReady = false
@@ -40,9 +42,10 @@ const editor = createEditor({
 const loader = createLoader({
   load: (source, options) => held.load(source, options),
   info: () => held.info,
+  onAddress: () => (toy.hidden = true),
   onLoad: () => setReady(false),
   onReady({ source }) {
-    byId('toy', HTMLElement).hidden = source !== BUNDLED_MODEL
+    toy.hidden = source !== BUNDLED_MODEL
     setReady(true)
     editor.recheck()
   }
@@ -66,6 +69,8 @@ text.addEventListener('input', () => (textFault.textContent = ''))
 showSample()
 
 await loader.start()
+// A page that cannot be kept works as well, with a network.
+keepPages('../').catch(() => {})
 
 function showSample() {
   const { text: words, schema } = SAMPLES[Number(sample.value)]!

@@ -1,6 +1,7 @@
 // The lab: connects its tabs with the model of the page.
 import { byId } from '../shared/dom.ts'
 import { HeldModel } from '../shared/model/held.ts'
+import { createKnown } from '../shared/model/known.ts'
 import { createLoader } from '../shared/model/loader.ts'
 import { showLoss } from '../shared/notices.ts'
 import { keepPages } from '../shared/offline.ts'
@@ -23,8 +24,9 @@ const give = (model: typeof held.model | undefined) => {
   speedModel(model)
 }
 
+createKnown((address, name) => void loader.load({ source: address, name }))
 startTabs()
-startWeights()
+startWeights((source, name) => void loader.load({ source, name }))
 startInspect()
 startSpeed()
 void keep()

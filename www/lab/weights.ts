@@ -23,6 +23,7 @@ interface Shown {
 const facts = byId('weights-facts', HTMLElement)
 const readButton = byId('weights-read', HTMLButtonElement)
 const stopButton = byId('weights-stop', HTMLButtonElement)
+const loadButton = byId('weights-load', HTMLButtonElement)
 const progress = byId('weights-progress', HTMLProgressElement)
 const measure = byId('heat-measure', HTMLSelectElement)
 const pictureForm = byId('picture-form', HTMLFormElement)
@@ -32,14 +33,16 @@ const canvas = byId('picture-canvas', HTMLCanvasElement)
 const pictureText = byId('picture-text', HTMLElement)
 
 let shown: Shown = { name: '', architecture: '', bytes: 0, tensors: [] }
-/** The open file. A report has none. */
+/** The open file, and where it is from. A report has none. */
 let file: WeightFile | undefined
+let from: string | File | undefined
 /** The tensor of the picture. */
 let pictured: FileTensor | undefined
 /** Ends what is being read. */
 let reading = new AbortController()
 
-export function startWeights() {
+/** Connects the tab. `load` loads the model whose weights are shown. */
+export function startWeights(load: (source: string | File, name: string) => void) {
   measure.append(...MEASURES.map(({ title }, n) => new Option(title, String(n))))
   measure.addEventListener('change', showHeat)
   const chosen = byId('weights-file', HTMLInputElement)
@@ -55,12 +58,13 @@ export function startWeights() {
   byId('weights-bundled', HTMLButtonElement).addEventListener('click', () => void open(BUNDLED_MODEL))
   readButton.addEventListener('click', () => void readAll())
   stopButton.addEventListener('click', () => reading.abort())
+  loadButton.addEventListener('click', () => from && load(from, shown.name))
   byId('weights-save', HTMLButtonElement).addEventListener('click', () => save('weights', shown))
   onReport(byId('weights-report', HTMLInputElement), 'weights', content => {
     const { name, architecture, bytes, tensors } = content as Shown
     const report = { name, architecture, bytes, tensors: tensors.map(tensor => ({ ...tensor })) }
     reading.abort()
-    file = undefined
+    file = from = undefined
     show(report)
     fail(null)
   }, error => fail('The report cannot be opened', error))
@@ -88,6 +92,7 @@ async function open(source: string | File) {
     const opened = await openWeights(source, { signal })
     const { name, architecture, bytes, tensors } = opened
     file = opened
+    from = source
     show({ name: name || (typeof source === 'string' ? source : source.name), architecture, bytes, tensors: [...tensors] })
   } catch (error) {
     if (signal.aborted) return
@@ -101,7 +106,7 @@ function show(next: Shown) {
   pictured = undefined
   byId('picture', HTMLElement).hidden = true
   byId('weights-found', HTMLElement).hidden = false
-  readButton.disabled = !file
+  readButton.disabled = loadButton.disabled = !file
   showAll()
 }
 

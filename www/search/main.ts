@@ -27,6 +27,7 @@ const scope = byId('scope', HTMLSelectElement)
 const findButton = byId('find', HTMLButtonElement)
 const figures = byId('figures', HTMLElement)
 const results = byId('results', HTMLElement)
+const toy = byId('toy', HTMLElement)
 
 const held = new HeldModel(() => showLoss('search'))
 let library: Library | undefined
@@ -42,13 +43,14 @@ const loader = createLoader({
     await held.load(source, options)
   },
   info: () => held.info,
+  onAddress: () => (toy.hidden = true),
   onLoad() {
     isReady = false
     update()
   },
   onReady() {
     isReady = true
-    byId('toy', HTMLElement).hidden = held.info.embeds
+    toy.hidden = held.info.embeds
     void openLibrary()
   }
 })

@@ -7,6 +7,7 @@ import { HeldModel } from '../shared/model/held.ts'
 import { createKnown } from '../shared/model/known.ts'
 import { createLoader } from '../shared/model/loader.ts'
 import { failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
+import { keepPages } from '../shared/offline.ts'
 import { createLog, type Turn } from './log.ts'
 import { createThings } from './things.ts'
 import { pageTools, TOOL_NAMES, type ToolName } from './tools.ts'
@@ -16,11 +17,6 @@ const ADVICE: Advice = {
   'device-lost': 'Ask again: that brings the model back.',
   'incomplete': 'Ask for less at once.'
 }
-
-const SUGGESTIONS = [
-  'Put two loaves of rye bread on the list', 'I have the apples', 'How many miles are 42 km?', 'What time is it in Tokyo?',
-  'It is too bright here'
-]
 
 /** The choices that name no tool, in their order on the page. */
 const ANY = ['auto', 'required'] as const
@@ -37,9 +33,9 @@ const MAX_TOKENS_OF_TOY = 90
 const form = byId('request', HTMLFormElement)
 const field = byId('prompt', HTMLTextAreaElement)
 const choice = byId('choice', HTMLSelectElement)
-const knownTools = byId('known-tools', HTMLElement)
 const askButton = byId('ask', HTMLButtonElement)
 const stopButton = byId('stop', HTMLButtonElement)
+const toy = byId('toy', HTMLElement)
 
 const held = new HeldModel(() => showLoss('request'))
 const history = createThings()
@@ -51,6 +47,7 @@ const hasChosen = { tools: false, choice: false }
 const loader = createLoader({
   load: (source, options) => held.load(source, options),
   info: () => held.info,
+  onAddress: () => (toy.hidden = true),
   onLoad() {
     isReady = false
     update()
@@ -58,7 +55,7 @@ const loader = createLoader({
   onReady({ source }) {
     isToy = source === BUNDLED_MODEL
     isReady = true
-    byId('toy', HTMLElement).hidden = !isToy
+    toy.hidden = !isToy
     if (!hasChosen.tools) showTools(isToy ? TOOLS_OF_TOY : TOOL_NAMES)
     if (!hasChosen.choice) choice.value = isToy ? 'required' : 'auto'
     update()
@@ -66,15 +63,20 @@ const loader = createLoader({
 })
 createKnown((address, name) => void loader.load({ source: address, name }))
 
-const boxes = TOOL_NAMES.map(toolBox)
-knownTools.append(...boxes.map(({ label }) => label))
-knownTools.addEventListener('change', () => {
+/** The boxes that say whether the model knows a tool. */
+const boxes = TOOL_NAMES.map(name => ({ name, box: byId(`knows-${name}`, HTMLInputElement) }))
+byId('known-tools', HTMLElement).addEventListener('change', () => {
   hasChosen.tools = true
   showTools(boxes.filter(({ box }) => box.checked).map(({ name }) => name))
 })
 showTools(TOOL_NAMES)
 choice.addEventListener('change', () => (hasChosen.choice = true))
-byId('suggestions', HTMLElement).append(...SUGGESTIONS.map(suggestion))
+byId('suggestions', HTMLElement).addEventListener('click', ({ target }) => {
+  if (!(target instanceof HTMLButtonElement)) return
+  field.value = target.textContent
+  field.focus()
+  update()
+})
 form.addEventListener('submit', event => {
   event.preventDefault()
   const text = field.value.trim()
@@ -93,27 +95,8 @@ document.addEventListener('keydown', event => {
 stopButton.addEventListener('click', () => held.stop())
 
 await loader.start()
-
-function suggestion(text: string): HTMLElement {
-  const item = create('li')
-  const button = create('button', '', text)
-  button.type = 'button'
-  button.addEventListener('click', () => {
-    field.value = text
-    field.focus()
-    update()
-  })
-  item.append(button)
-  return item
-}
-
-/** A box that says whether the model knows a tool. */
-function toolBox(name: ToolName) {
-  const [label, box] = [create('label'), create('input')]
-  box.type = 'checkbox'
-  label.append(box, ' ', create('code', '', name))
-  return { name, label, box }
-}
+// A page that cannot be kept works as well, with a network.
+keepPages('../').catch(() => {})
 
 /** Shows which tools the model knows, and offers these to call. */
 function showTools(names: readonly ToolName[]) {

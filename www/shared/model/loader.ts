@@ -54,10 +54,9 @@ export function createLoader(rest: Rest) {
 
   /** Loads the model that the link names, once the reader agrees, or else the one of `choice`. */
   async function start(choice = () => BUNDLED) {
-    const usable = await checkAvailable(BitNet.availability())
     const address = new URLSearchParams(location.search).get('model')?.trim()
     if (address) rest.onAddress?.(address)
-    if (!usable) return
+    if (!(await checkAvailable(BitNet.availability()))) return
     if (!address) return load(choice())
     modelName.textContent = 'Asking for the size of the model'
     const bytes = await missing(address)
