@@ -2,7 +2,7 @@ import { defineConfig } from '@playwright/test'
 import { DEMOS_PORT, PORT, serverPort, WORKERS } from './tests/web/ports'
 
 /** Tests of the built demos. */
-const DEMOS = /\/(ai-chat|chat|chat-markdown|chats|docs|examples|form|lab|landing|page-built-in-ai|page-search|page-tools|tldr|widget-page)\.spec\.ts$/
+const DEMOS = /\/(ai-chat|chat|chat-markdown|chats|docs|examples|form|lab|landing|page-built-in-ai|page-search|page-tools|shift|tldr|widget-page)\.spec\.ts$/
 
 /** Run cargo, which waits while the other lane of `npm test` builds its tests: so these come last. */
 const KERNELS = /kernels\.spec\.ts/

@@ -12,11 +12,15 @@ import { expectVectors, MODELS } from './embeddings'
 import { firefoxPath, test } from './firefox'
 import { expectFormats } from './formats'
 import { asked, bundledGoldens, GOLDEN_MODEL, goldensInOrder, load, loadFast, MIB, MODEL, sent } from './harness'
+import type { InPage } from './harness'
 import { WIDE_SIZE } from './models.mjs'
 
 // Setup installs Firefox where it can. Where it cannot, it says so, and the other tests still run.
 test.skip(!firefoxPath, 'no Firefox, or none that is new enough')
 test.setTimeout(300_000)
+
+const press = (tab: InPage, selector: string) =>
+  tab.evaluate(selector => document.querySelector<HTMLButtonElement>(selector)!.click(), selector)
 
 test('an adapter without a name is known for a CPU', async ({ tabs: [tab] }) => {
   const found = await tab.evaluate(() => window.tritloom.BitNet.availability())
@@ -170,15 +174,14 @@ test('the demo with tools calls one', async ({ tabs: [tab] }) => {
 test('the TL;DR demo sums up its story', ({ tabs: [tab] }) => expectWidgetDemo(tab, 'webgpu'))
 
 test('the landing page answers, the live examples run, and the lines of a widget are written', async ({ tabs: [tab] }) => {
-  const press = (selector: string) => tab.evaluate(selector => document.querySelector<HTMLButtonElement>(selector)!.click(), selector)
   await tab.open('/dist/index.html')
-  await press('#run')
+  await press(tab, '#run')
   await expectText(tab, '#speed', /tokens\/s on your processor/)
   await expectText(tab, '#answer', 'Once upon a time')
 
   await tab.open('/dist/examples/index.html')
   for (const [title, output] of [['Data by a schema', /^\{"animal":"(cat|dog|fox)","legs":[0-8]\}$/], ['What a text costs', /^\d+ tokens of 1024$/]] as const) {
-    await press(`button[aria-label="Run: ${title}"]`)
+    await press(tab, `button[aria-label="Run: ${title}"]`)
     await expectText(tab, `[aria-label="Output: ${title}"]`, output)
   }
 
@@ -191,4 +194,24 @@ test('the landing page answers, the live examples run, and the lines of a widget
   await expectText(tab, '#lines', /<tldr-widget lang="fr" style="--tldr-accent: #0a5c93; --tldr-on-accent: #ffffff"><\/tldr-widget>$/)
   const shown = () => tab.evaluate(() => document.querySelector('#preview')!.shadowRoot!.querySelector<HTMLElement>('#summarize')!.innerText)
   await expect.poll(shown).toBe('Résumer')
+})
+
+test('the lab looks into a file and into a text', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/lab/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await press(tab, '#weights-bundled')
+  await expectText(tab, '#weights-facts', / · 90 tensors$/)
+  await press(tab, '#weights-read')
+  await expectText(tab, '#weights-facts', /all ternary weights read: −1 33\.0 %, 0 33\.8 %, \+1 33\.2 %$/)
+  await tab.evaluate(() => {
+    for (const name of ['activations', 'attention']) document.querySelector<HTMLInputElement>(`#inspect-${name}`)!.checked = true
+  })
+  await press(tab, '#inspect-start')
+  await expectText(tab, '#token-list', /river/)
+  const found = await tab.evaluate(() => {
+    const canvas = document.querySelector<HTMLCanvasElement>('#attention-canvas')!
+    return { tokens: document.querySelectorAll('#token-list button').length, size: [canvas.width, canvas.height] }
+  })
+  expect(found.size).toEqual([found.tokens, found.tokens])
+  await expectText(tab, '#activations-table', /attention/)
 })

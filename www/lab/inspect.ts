@@ -1,6 +1,6 @@
 // Shows what the loaded model computes for a text: its tokens by surprise, the attention of a head, the values in its layers.
 import type { BitNet, Inspection, InspectOptions } from 'tritloom'
-import { describeFailure, formatCount } from 'tritloom/words'
+import { describeFailure, formatCount, type Advice, type Failure } from 'tritloom/words'
 import { byId, create } from '../shared/dom.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { lines } from './charts.ts'
@@ -8,6 +8,11 @@ import { draw, pictureOf } from './picture.ts'
 import { onReport, save } from './report.ts'
 import { figure, fillTable, percent } from './table.ts'
 import { readInspection, shown as shownText, surprise, strongest } from './tokens.ts'
+
+const ADVICE: Advice = {
+  'context-full': 'Take a shorter text, or a model with a longer context.',
+  'device-lost': 'Inspect it again: that brings the model back.'
+}
 
 const form = byId('inspect-form', HTMLFormElement)
 const text = byId('inspect-text', HTMLTextAreaElement)
@@ -32,9 +37,9 @@ export function startInspect() {
   stop.addEventListener('click', () => running?.abort())
   saveButton.addEventListener('click', () => save('inspect', found))
   onReport(byId('inspect-report', HTMLInputElement), 'inspect', content => {
-    fail(null)
+    clear()
     show(readInspection(content))
-  }, error => fail('The report cannot be opened', error))
+  }, failure => tell('The report cannot be opened', failure))
 }
 
 /** Takes the model that was loaded, or none. */
@@ -47,8 +52,8 @@ export function inspectModel(next: BitNet | undefined) {
   head.max = String(model.info.heads - 1)
 }
 
-const fail = (title: string | null, error?: unknown) =>
-  showNotice('inspect', title === null ? null : failureBox(title, describeFailure(error)))
+const clear = () => showNotice('inspect', null)
+const tell = (title: string, failure: Failure) => showNotice('inspect', failureBox(title, failure))
 
 const isChecked = (id: string) => byId(id, HTMLInputElement).checked
 
@@ -58,7 +63,7 @@ async function inspect() {
   if (isChecked('inspect-candidates')) what.push('candidates')
   if (isChecked('inspect-activations')) what.push('activations')
   if (isChecked('inspect-attention')) what.push('attention')
-  fail(null)
+  clear()
   start.hidden = true
   stop.hidden = progress.hidden = false
   progress.value = 0
@@ -70,7 +75,7 @@ async function inspect() {
     }))
     showNotice('loss', null)
   } catch (error) {
-    if (!mine.signal.aborted) fail('The text was not inspected', error)
+    if (!mine.signal.aborted) tell('The text was not inspected', describeFailure(error, ADVICE))
   } finally {
     running = undefined
     start.hidden = false

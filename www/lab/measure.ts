@@ -1,5 +1,6 @@
 // Measures a model. This file knows nothing of the page.
 import type { BitNet, Profile } from 'tritloom'
+import { NoReport } from './report.ts'
 
 /** The figures of a measurement, which a report has too. */
 export interface Speed {
@@ -111,11 +112,12 @@ export async function measure(model: BitNet, signal: AbortSignal, onProgress: (s
   return { model: info.name, adapter: info.adapter || info.backend, points, memory, ...(profile && { profile }), ...(noProfile && { noProfile }) }
 }
 
-/** The figures of a report. Throws if it is none. */
+/** The figures of a report. Throws `NoReport` if it is none. */
 export function readSpeed(content: unknown): Speed {
   const speed = content as Speed
   const isNumber = (value: unknown) => typeof value === 'number'
   const points = Array.isArray(speed.points) && speed.points.every(({ context, first }) => isNumber(context) && isNumber(first))
-  if (!points || !Object.values(speed.memory ?? { none: '' }).every(isNumber)) throw new Error('This report lacks its figures.')
+  const profile = speed.profile === undefined || (Array.isArray(speed.profile.kernels) && isNumber(speed.profile.bandwidth))
+  if (!points || !profile || !Object.values(speed.memory ?? { none: '' }).every(isNumber)) throw new NoReport('This report lacks its figures.')
   return speed
 }

@@ -1,4 +1,5 @@
 // Reports in files: saved, and opened again.
+import type { Failure } from 'tritloom/words'
 import { create } from '../shared/dom.ts'
 
 /** The subject of a report. */
@@ -17,19 +18,22 @@ export const toText = (kind: Kind, content: unknown): string => {
   return JSON.stringify(report, (_, value) => value instanceof Float32Array ? [...value] : value, 1)
 }
 
-/** The content of a report of this kind. Throws with a sentence for people if the text is none. */
+/** A file is no report that can be shown. The message is a sentence for people. */
+export class NoReport extends Error {}
+
+/** The content of a report of this kind. Throws `NoReport` if the text is none. */
 export function fromText(kind: Kind, text: string): unknown {
   let report: Partial<Report<unknown>> | null
   try {
     report = JSON.parse(text)
   } catch {
-    throw new Error('This file is no report: it is no JSON.')
+    throw new NoReport('This file is no report: it is no JSON.')
   }
   if (typeof report !== 'object' || report === null || report.tritloom === undefined) {
-    throw new Error('This file is no report of this page.')
+    throw new NoReport('This file is no report of this page.')
   }
-  if (report.tritloom !== kind) throw new Error(`This is a report on “${report.tritloom}”. Open it there.`)
-  if (report.version !== 1) throw new Error('This report is of a newer version of this page.')
+  if (report.tritloom !== kind) throw new NoReport(`This is a report on “${report.tritloom}”. Open it there.`)
+  if (report.version !== 1) throw new NoReport('This report is of a newer version of this page.')
   return report.content
 }
 
@@ -45,7 +49,7 @@ export function save(kind: Kind, content: unknown) {
 
 /** Calls `take` with each report that the reader chooses with `input`, and `refuse` with what is wrong with another file. */
 export function onReport(
-  input: HTMLInputElement, kind: Kind, take: (content: unknown) => void, refuse: (error: unknown) => void
+  input: HTMLInputElement, kind: Kind, take: (content: unknown) => void, refuse: (failure: Failure) => void
 ) {
   input.addEventListener('change', async () => {
     const file = input.files?.[0]
@@ -53,7 +57,9 @@ export function onReport(
     try {
       if (file) take(fromText(kind, await file.text()))
     } catch (error) {
-      refuse(error)
+      // What else is thrown comes from fields that are missing or of another type.
+      const message = error instanceof NoReport ? error.message : 'This report is damaged: a part of it is missing.'
+      refuse({ code: 'report', message, advice: 'Choose a file that “Save a report” has made on this page.' })
     }
   })
 }

@@ -1,12 +1,16 @@
 // How fast the loaded model is, beside an older report.
 import type { BitNet, KernelTime } from 'tritloom'
-import { describeFailure, formatBytes } from 'tritloom/words'
+import { describeFailure, formatBytes, type Advice, type Failure } from 'tritloom/words'
 import { byId, create } from '../shared/dom.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { lines } from './charts.ts'
 import { measure, readSpeed, type Memory, type Point, type Speed } from './measure.ts'
 import { onReport, save } from './report.ts'
 import { figure, fillTable, percent, type Cell } from './table.ts'
+
+const ADVICE: Advice = {
+  'device-lost': 'Measure again: that brings the model back.'
+}
 
 const start = byId('speed-start', HTMLButtonElement)
 const stop = byId('speed-stop', HTMLButtonElement)
@@ -29,10 +33,10 @@ export function startSpeed() {
     show()
   })
   onReport(byId('speed-report', HTMLInputElement), 'speed', content => {
-    fail(null)
+    clear()
     beside = readSpeed(content)
     show()
-  }, error => fail('The report cannot be opened', error))
+  }, failure => tell('The report cannot be opened', failure))
 }
 
 /** Takes the model that was loaded, or none. */
@@ -42,13 +46,13 @@ export function speedModel(next: BitNet | undefined) {
   start.disabled = !model
 }
 
-const fail = (title: string | null, error?: unknown) =>
-  showNotice('speed', title === null ? null : failureBox(title, describeFailure(error)))
+const clear = () => showNotice('speed', null)
+const tell = (title: string, failure: Failure) => showNotice('speed', failureBox(title, failure))
 
 async function run() {
   if (!model || running) return
   const { signal } = (running = new AbortController())
-  fail(null)
+  clear()
   start.hidden = true
   stop.hidden = progress.hidden = false
   progress.value = 0
@@ -57,7 +61,7 @@ async function run() {
     show()
     showNotice('loss', null)
   } catch (error) {
-    if (!signal.aborted) fail('The model was not measured', error)
+    if (!signal.aborted) tell('The model was not measured', describeFailure(error, ADVICE))
   } finally {
     running = undefined
     start.hidden = false

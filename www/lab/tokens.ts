@@ -1,5 +1,6 @@
 // Tokens of a text, for people.
 import type { Attention, InspectedToken, Inspection } from 'tritloom'
+import { NoReport } from './report.ts'
 
 /** A token's text with signs for what cannot be seen. */
 export const shown = (text: string): string =>
@@ -14,13 +15,13 @@ export function strongest({ weights }: Attention, tokens: number, of: number, mo
   return [...row].map((weight, at) => ({ at, weight })).sort((a, b) => b.weight - a.weight).slice(0, most)
 }
 
-/** An inspection of a report. Throws if it is none. */
+/** An inspection of a report. Throws `NoReport` if it is none. */
 export function readInspection(content: unknown): Inspection {
   const { tokens, activations, attention } = content as Inspection
   if (!Array.isArray(tokens) || !tokens.every(({ id, text }) => typeof id === 'number' && typeof text === 'string')) {
-    throw new Error('This report lacks its tokens.')
+    throw new NoReport('This report lacks its tokens.')
   }
-  if (attention && attention.weights?.length !== tokens.length ** 2) throw new Error('This report lacks a part of its attention.')
+  if (attention && attention.weights?.length !== tokens.length ** 2) throw new NoReport('This report lacks a part of its attention.')
   return {
     tokens,
     ...(activations && { activations }),

@@ -1,6 +1,6 @@
 // The weights of a file: its tensors, figures over the layers, and a tensor as a picture.
 import { openWeights, type FileTensor, type WeightFile } from 'tritloom/weights'
-import { describeFailure, formatBytes, formatCount } from 'tritloom/words'
+import { describeFailure, formatBytes, formatCount, type Advice, type Failure } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
 import { byId, create } from '../shared/dom.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
@@ -8,6 +8,11 @@ import { heatMap, MEASURES, shareOf, within, type ReadTensor } from './heat.ts'
 import { cssOf, draw, isLight, partOf, pictureOf } from './picture.ts'
 import { onReport, save } from './report.ts'
 import { figure, fillTable, percent } from './table.ts'
+
+const ADVICE: Advice = {
+  'bad-gguf': 'Choose a whole file in GGUF form.',
+  'http': 'Check the address, or download the file and choose it here.'
+}
 
 /** The most rows and columns of a picture. */
 const SIDE = 512
@@ -66,16 +71,17 @@ export function startWeights(load: (source: string | File, name: string) => void
     reading.abort()
     file = from = undefined
     show(report)
-    fail(null)
-  }, error => fail('The report cannot be opened', error))
+    clear()
+  }, failure => tell('The report cannot be opened', failure))
   pictureForm.addEventListener('submit', event => {
     event.preventDefault()
     void showPicture()
   })
 }
 
-const fail = (title: string | null, error?: unknown) =>
-  showNotice('weights', title === null ? null : failureBox(title, describeFailure(error)))
+const clear = () => showNotice('weights', null)
+const tell = (title: string, failure: Failure) => showNotice('weights', failureBox(title, failure))
+const fail = (title: string, error: unknown) => tell(title, describeFailure(error, ADVICE))
 
 /** A new reading, in place of the one before. */
 function begin(): AbortSignal {
@@ -86,7 +92,7 @@ function begin(): AbortSignal {
 
 async function open(source: string | File) {
   const signal = begin()
-  fail(null)
+  clear()
   facts.textContent = 'Opening …'
   try {
     const opened = await openWeights(source, { signal })
@@ -162,7 +168,7 @@ function nameOf(tensor: FileTensor): Node {
 async function readAll() {
   if (!file) return
   const [signal, opened] = [begin(), file]
-  fail(null)
+  clear()
   readButton.hidden = true
   stopButton.hidden = progress.hidden = false
   const total = shown.tensors.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -212,7 +218,7 @@ async function showPicture() {
   const box = byId('picture', HTMLElement)
   box.hidden = false
   box.scrollIntoView({ block: 'nearest' })
-  fail(null)
+  clear()
   pictureText.textContent = 'Reading …'
   try {
     const values = await file.rows(name, row, row + height, { signal })
