@@ -127,7 +127,8 @@ test('two reports on speed are beside each other', async ({ lab }) => {
   const mine = await saved(lab, '#speed-save')
   expect(mine.points.map(({ context }: { context: number }) => context).slice(0, 2)).toEqual([16, 64])
   const kernels = new Map((await rowsOf(lab, 'kernels-table')).map(([name, , time, calls]) => [name, [time, calls]]))
-  expect(mine.profile.kernels.length).toBeGreaterThan(2)
+  // The CPU has two parts: its layers and the LM head.
+  expect(mine.profile.kernels.length).toBeGreaterThan(1)
   for (const { kernel, microseconds, calls } of mine.profile.kernels) {
     expect(kernels.get(kernel), kernel).toEqual([figure(microseconds), String(calls)])
   }
