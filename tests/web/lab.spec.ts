@@ -217,6 +217,38 @@ test('a text is inspected on the page, with the numbers that it saves', async ({
   await expect(lab.locator('#token table').first().locator('tbody tr').first()).toContainText(`${(100 * Math.exp(best.logprob)).toFixed(1)} %`)
 })
 
+test('on a narrow screen, a file is loaded for the other tabs, and a text is too long for it', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 800 })
+  await page.goto('/lab/?backend=cpu')
+  const name = page.locator('#model-name')
+  await expect(name).toHaveText(/tiny-stories/, SLOW)
+  await page.getByLabel('A file on this device').setInputFiles('tests/data/tiny/tiny-bitnet-b1.58.gguf')
+  await page.getByRole('button', { name: 'Load it for the other tabs' }).click()
+  await expect(name).toHaveText(/^tiny-bitnet/, SLOW)
+  await tab(page, 'Inspect').click()
+  await page.getByLabel('A text').fill('a book '.repeat(100_000))
+  await page.getByRole('button', { name: 'Inspect', exact: true }).click()
+  const notice = page.getByRole('alert')
+  await expect(notice.locator('code')).toHaveText('context-full', SLOW)
+  await expect(notice).toContainText('Take a shorter text')
+  // In view, wherever the reader is on the page.
+  await expect(notice).toBeInViewport({ ratio: 1 })
+  await page.getByLabel('A text').fill('a')
+  await page.getByRole('checkbox', { name: 'Attention' }).check()
+  await page.getByLabel('Layer', { exact: true }).fill('1')
+  await page.getByRole('button', { name: 'Inspect', exact: true }).click()
+  await expect(page.locator('#attention-text')).toContainText('Layer 1, head 0.', SLOW)
+  await expect(notice).toHaveCount(0)
+
+  // A server that gives no parts of files.
+  await tab(page, 'Weights').click()
+  await page.route('**/whole.gguf', route => route.fulfill({ body: 'GGUF' }))
+  await page.getByLabel('Or the address of a file').fill(new URL('/whole.gguf', page.url()).href)
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await expect(notice).toContainText('the server does not give parts of it')
+  await expect(notice).toContainText('download the file and choose it here')
+})
+
 test('the lab opens offline', async ({ page, context }) => {
   await page.goto('/lab/?backend=cpu#inspect')
   await expect(page.locator('#offline-state')).toHaveText('This page is kept and opens offline.', SLOW)

@@ -17,6 +17,16 @@ export function noticeBox(text: string): HTMLElement {
   return create('div', 'notice', text)
 }
 
+/** A box with news that stays until the reader closes it. */
+export function closableBox(text: string): HTMLElement {
+  const [box, close] = [noticeBox(text), create('button', '', 'Close')]
+  box.classList.add('closable')
+  close.type = 'button'
+  close.addEventListener('click', () => box.remove())
+  box.append(close)
+  return box
+}
+
 /**
  * Shows that the GPU is gone, until the next answer shows that the model is back. `next` is what the
  * reader is to do, in a word.

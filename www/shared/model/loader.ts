@@ -4,7 +4,7 @@ import { BitNet, BitNetError, type LoadOptions, type ModelInfo, type ProgressNot
 import { describeFailure, describeNote, formatBytes, isLasting, type Advice } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../bundled.ts'
 import { byId, create } from '../dom.ts'
-import { checkAvailable, failureBox, noticeBox, showNotice } from '../notices.ts'
+import { checkAvailable, closableBox, failureBox, noticeBox, showNotice } from '../notices.ts'
 import { createLoading, PAUSED } from './loading.ts'
 
 /** A model that the reader wants. */
@@ -127,7 +127,7 @@ async function missing(address: string): Promise<number | undefined> {
 
 function lastingNotes(notes: ProgressNote[]): HTMLElement | null {
   const sentences = notes.filter(isLasting).map(describeNote)
-  return sentences.length > 0 ? noticeBox(sentences.join(' ')) : null
+  return sentences.length > 0 ? closableBox(sentences.join(' ')) : null
 }
 
 function loadFailure(name: string, error: unknown): HTMLElement {
