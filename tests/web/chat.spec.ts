@@ -360,6 +360,12 @@ test('tells what is wrong with an address or a file, then loads one', async ({ p
   await loadButton(page).click()
   await expect(alert(page).locator('code')).toHaveText('bad-gguf', SLOW)
 
+  await page.context().route('**/unreachable.gguf', route => route.abort())
+  await page.getByLabel('Address of a GGUF file').fill(`${ELSEWHERE}/unreachable.gguf`)
+  await loadButton(page).click()
+  await expect(alert(page).locator('code')).toHaveText('network', SLOW)
+  await expect(alert(page)).toContainText('Check the address and the connection')
+
   const whole = await readFile(MODEL)
   await page.getByLabel('A file on this device').check()
   const picker = page.getByLabel('GGUF file', { exact: true })
@@ -514,6 +520,7 @@ test('where nothing can run the page says so and does not load', async ({ page }
   await expect(alert(page)).toContainText('No model can run here')
   await expect(alert(page)).toContainText('no GPU adapter')
   await expect(alert(page)).toContainText('no WebAssembly with SIMD')
+  await expect(alert(page)).toContainText('Open this page in a newer browser')
   await expect(sendButton(page)).toBeDisabled()
   await openKnown(page)
   await expect(entry(page, 'Tiny stories')).toContainText('Does not fit No model can run here')

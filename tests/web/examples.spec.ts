@@ -10,6 +10,12 @@ test('each recipe of the document runs, by the keyboard, and is stopped', async 
   await page.goto('/examples/')
   await expect(page.getByRole('heading', { level: 2 })).toHaveText(titles)
   await expectAccessible(page)
+  // A model that cannot be had is said, and the next run tries again.
+  const last = page.getByRole('region', { name: titles.at(-1)! })
+  await page.route('**/*.gguf', route => route.abort())
+  await last.getByRole('button', { name: /^Run/ }).press('Enter')
+  await expect(last.locator('.failed')).toContainText('(network). Check the address and the connection.', SLOW)
+  await page.unroute('**/*.gguf')
   for (const title of titles) {
     const section = page.getByRole('region', { name: title })
     const code = (await section.locator('code').last().textContent())!

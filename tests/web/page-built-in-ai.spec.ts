@@ -19,7 +19,7 @@ test('a visitor is asked, sees the load, stops it, asks, stops, and asks again',
   // The server does not say how long the model is, and then it does not send it.
   await page.route('**/models/*.gguf', route => route.request().method() === 'HEAD' ? route.fulfill({ status: 404 }) : undefined)
   await field(page).press('Enter')
-  await expect(state(page)).toHaveText(/NotAllowedError/)
+  await expect(state(page)).toHaveText(/NotAllowedError.* Ask again, and agree to the download\.$/)
   expect(questions).toEqual(['May the model be downloaded?'])
   may = true
   await askButton(page).click()

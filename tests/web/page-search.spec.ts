@@ -105,6 +105,16 @@ test('the bundled model searches too, and says that it was not made for it', asy
   await expect(results(page).first()).toContainText('cat.txt')
 })
 
+test('where the browser refuses storage, the page says what to do', async ({ page }) => {
+  await page.addInitScript(() => {
+    IDBFactory.prototype.open = () => { throw new DOMException('refused', 'SecurityError') }
+  })
+  await page.goto('/search/?backend=cpu')
+  await expect(page.getByRole('alert').locator('code')).toHaveText('storage', SLOW)
+  await expect(page.getByRole('alert')).toContainText('Let the browser keep data of this site')
+  await expect(readButton(page)).toBeDisabled()
+})
+
 test('sections of Markdown are plain texts', () => {
   const markdown = [
     'Before *all*.', '', '# First', 'One line', 'and [its](a.md) next.', '', '| a | b |', '|---|---|', '| `c` | d |', '',

@@ -1,4 +1,4 @@
-// The pages while they load: nothing that is on a page is pushed away.
+// The pages while they load: nothing that is on a page is pushed away, and each keeps the site for the next visit.
 import { expect, SLOW, test } from './demos.ts'
 
 /** Each page, and what it shows when it has loaded all. */
@@ -25,12 +25,14 @@ const MOST = 0.04
 declare global {
   interface Window {
     shifts: { value: number, moved: string[] }[]
+    /** The service worker that the page has asked for. */
+    kept: string | undefined
   }
 }
 
 for (const width of [390, 1280]) {
   // Over ten seconds: all pages of the site.
-  test(`no page shifts while it loads, ${width} pixels wide`, async ({ page }) => {
+  test(`no page shifts while it loads, and each is kept, ${width} pixels wide`, async ({ page }) => {
     await page.setViewportSize({ width, height: 800 })
     await page.route(/\/assets\/[^/]*\.js$/, async route => {
       await new Promise(resolve => setTimeout(resolve, DELAY))
@@ -38,7 +40,7 @@ for (const width of [390, 1280]) {
     })
     await page.addInitScript(() => {
       // A service worker would bring the scripts at once.
-      const serviceWorker = { register: async () => {}, ready: Promise.resolve() }
+      const serviceWorker = { register: async (address: string) => { window.kept = String(address) }, ready: Promise.resolve() }
       Object.defineProperty(navigator, 'serviceWorker', { value: serviceWorker })
       window.shifts = []
       const named = (node: Node | null) => (node instanceof Element ? `${node.localName}#${node.id}` : String(node?.textContent))
@@ -52,6 +54,7 @@ for (const width of [390, 1280]) {
     for (const [path, selector, text] of PAGES) {
       await page.goto(`/${path}`)
       await expect(page.locator(selector).first()).toHaveText(text, SLOW)
+      await expect.poll(() => page.evaluate(() => window.kept), SLOW).toBe(path ? '../sw.js' : './sw.js')
       await page.evaluate(() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))))
       const shifts = await page.evaluate(() => window.shifts)
       const sum = shifts.reduce((sum, { value }) => sum + value, 0)

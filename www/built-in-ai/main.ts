@@ -29,6 +29,15 @@ const says = {
   available: 'The model is here.'
 }
 
+/** Advice for the errors of the interface, by their names. */
+const ADVICE: Record<string, string> = {
+  NetworkError: 'Check the connection, and ask again.',
+  NotAllowedError: 'Ask again, and agree to the download.',
+  NotSupportedError: 'Open this page in a newer browser, or on another device.',
+  OperationError: 'Ask again: that loads the model anew.',
+  QuotaExceededError: 'Ask a shorter question.'
+}
+
 form.addEventListener('submit', async event => {
   event.preventDefault()
   askButton.disabled = true
@@ -44,7 +53,7 @@ form.addEventListener('submit', async event => {
     state.textContent = `${session.contextUsage} of ${session.contextWindow} tokens of this conversation are used.`
   } catch (error) {
     const { name, message } = error as Error
-    state.textContent = stop.signal.aborted ? 'Stopped.' : `${name}: ${message}`
+    state.textContent = stop.signal.aborted ? 'Stopped.' : `${name}: ${message}. ${ADVICE[name] ?? ''}`.trim()
     // The thread of its model may have ended: a new session loads it again.
     if (name === 'OperationError') session = undefined
   } finally {

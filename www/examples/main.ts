@@ -70,8 +70,8 @@ function section({ title, about, code, load }: typeof recipes[number], n: number
       const recipe = await load()
       await recipe.run({ model: await model(), show: line => output.append(create('p', '', String(line))), signal })
     } catch (error) {
-      const { message, code } = describeFailure(error)
-      if (!signal.aborted) output.append(create('p', 'failed', `${message} (${code})`))
+      const { message, code, advice } = describeFailure(error)
+      if (!signal.aborted) output.append(create('p', 'failed', `${message} (${code}). ${advice}`.trim()))
     } finally {
       toggle(false)
     }

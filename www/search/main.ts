@@ -9,9 +9,11 @@ import { keepPages } from '../shared/offline.ts'
 import { Library, type Origin } from './library.ts'
 
 const ADVICE: Advice = {
+  'context-full': 'Ask a shorter question, or take a model with a longer context.',
   'device-lost': 'Try again: that brings the model back.',
   'index-damaged': 'Forget everything, and read the texts again.',
-  'index-mismatch': 'Forget everything, and read the texts again.'
+  'index-mismatch': 'Forget everything, and read the texts again.',
+  'storage': 'Let the browser keep data of this site. In a private window it may not.'
 }
 
 const readButton = byId('read-documents', HTMLButtonElement)

@@ -55,6 +55,10 @@ function alertBox(title: string, text: string): HTMLElement {
 /** Shows why no model can run. Gives whether one can. */
 export async function checkAvailable(availability: Promise<Availability>): Promise<boolean> {
   const { available, reason } = await availability
-  if (!available) showNotice('available', alertBox('No model can run here', reason ?? ''))
+  if (!available) {
+    const box = alertBox('No model can run here', reason ?? '')
+    box.append(create('p', '', 'Open this page in a newer browser, or on another device.'))
+    showNotice('available', box)
+  }
   return available
 }
