@@ -20,6 +20,8 @@ await main(async () => {
     page.setDefaultTimeout(PATIENCE)
     await page.goto(`http://localhost:${server.httpServer.address().port}/chat/`)
     await page.getByRole('button', { name: 'New chat' }).and(page.locator(':enabled')).waitFor()
+    // On a machine without a GPU there is a note.
+    for (const close of await page.locator('#notices .closable button').all()) await close.click()
     // The same story each time.
     await page.getByLabel('Preset').selectOption('Precise')
     await page.getByLabel('Your message').fill(QUESTION)
