@@ -1,6 +1,6 @@
 // The chat made with React and the AI SDK, driven as a person would.
 import type { Page } from '@playwright/test'
-import { expect, expectAccessible, SLOW, test as base, watchErrors, WHO } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test as base, watchErrors, WHO, WIDE } from './demos.ts'
 
 const field = (page: Page) => page.getByLabel('Your message')
 const answers = (page: Page) => page.getByRole('log').locator('.assistant')
@@ -37,9 +37,11 @@ test('answers as the words come, and again after that', { tag: '@quick' }, async
     const log = document.querySelector('[role=log]')!
     new MutationObserver(() => seen.push(`${log.ariaBusy} ${log.textContent}`)).observe(log, { childList: true, subtree: true, characterData: true })
   })
+  await page.setViewportSize(NARROW)
   await ask(page, 'Who are you?')
   await expect(answers(page)).toHaveText([WHO], SLOW)
   await expect(sendButton(page)).toBeVisible()
+  await page.setViewportSize(WIDE)
   await ask(page, 'Tell me a story.')
   await expect(answers(page)).toHaveCount(2, SLOW)
   await expect(sendButton(page)).toBeVisible(SLOW)

@@ -360,8 +360,8 @@ test('tells what is wrong with an address or a file, then loads one', async ({ p
   await loadButton(page).click()
   await expect(alert(page).locator('code')).toHaveText('bad-gguf', SLOW)
 
-  await page.context().route('**/unreachable.gguf', route => route.abort())
-  await page.getByLabel('Address of a GGUF file').fill(`${ELSEWHERE}/unreachable.gguf`)
+  // Nothing answers there.
+  await page.getByLabel('Address of a GGUF file').fill('http://localhost:9/model.gguf')
   await loadButton(page).click()
   await expect(alert(page).locator('code')).toHaveText('network', SLOW)
   await expect(alert(page)).toContainText('Check the address and the connection')
@@ -501,6 +501,8 @@ test('without WebGPU the processor computes, and the page says that it is slower
   await expect(page.locator('#notices')).toContainText('The processor computes here, which is slower', SLOW)
   await expect(alert(page)).toHaveCount(0)
   await ready(page)
+  await page.locator('#notices').getByRole('button', { name: 'Close' }).click()
+  await expect(page.locator('#notices')).toBeEmpty()
   await greedy(page)
   await field(page).fill('Who are you?')
   await field(page).press('Enter')

@@ -8,6 +8,10 @@ export { expect }
 /** For what waits for the model: on a busy machine a software adapter may take this long. */
 export const SLOW = { timeout: 120_000 }
 
+/** The screens on which each page is used. */
+export const NARROW = { width: 390, height: 844 }
+export const WIDE = { width: 1280, height: 800 }
+
 /** The bundled model's greedy answer to `Who are you?`. */
 export const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
 

@@ -1,12 +1,13 @@
 // The live examples: each recipe of the documentation is there, and runs.
 import { readFileSync } from 'node:fs'
-import { expect, expectAccessible, SLOW, test } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test, WIDE } from './demos.ts'
 
 // Over ten seconds: a model loads, and seven recipes run.
 test('each recipe of the document runs, by the keyboard, and is stopped', async ({ page }) => {
   const text = readFileSync('docs/RECIPES.md', 'utf8')
   const titles = Array.from(text.matchAll(/^## (.+)$/gm), ([, title]) => title!)
   expect(titles.length).toBeGreaterThan(5)
+  await page.setViewportSize(NARROW)
   await page.goto('/examples/')
   await expect(page.getByRole('heading', { level: 2 })).toHaveText(titles)
   await expectAccessible(page)
@@ -29,6 +30,7 @@ test('each recipe of the document runs, by the keyboard, and is stopped', async 
   await expect(page.getByRole('region', { name: titles[2]! }).getByRole('log')).toHaveText(/^\{"animal":"(cat|dog|fox)","legs":[0-8]\}$/)
   await expectAccessible(page)
 
+  await page.setViewportSize(WIDE)
   const first = page.getByRole('region', { name: titles[0]! })
   await first.getByRole('button', { name: /^Run/ }).press('Enter')
   await expect(first.getByRole('button', { name: /^Stop/ })).toBeFocused()

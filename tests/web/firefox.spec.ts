@@ -3,7 +3,7 @@
 import { expect } from '@playwright/test'
 import { expectAdapted } from './adapters'
 import { expectChat, expectExtracts, expectText as expectSaid, withPolyfill } from './built-in-ai'
-import { WHO } from './demos'
+import { SLOW, WHO } from './demos'
 import {
   expectAborts, expectChatDemo, expectDisposes, expectGoldens, expectResumes, expectSharedDownload, expectText,
   expectWidgetDemo, WHO_ARE_YOU
@@ -21,6 +21,24 @@ test.setTimeout(300_000)
 
 const press = (tab: InPage, selector: string) =>
   tab.evaluate(selector => document.querySelector<HTMLButtonElement>(selector)!.click(), selector)
+
+/** Writes into a field. */
+const write = (tab: InPage, selector: string, text: string) =>
+  tab.evaluate(([selector, text]) => {
+    const field = document.querySelector<HTMLInputElement>(selector)!
+    field.value = text
+    field.dispatchEvent(new Event('input', { bubbles: true }))
+  }, [selector, text] as const)
+
+/** Chooses a file. */
+const give = (tab: InPage, selector: string, name: string, text: string) =>
+  tab.evaluate(([selector, name, text]) => {
+    const given = new DataTransfer()
+    given.items.add(new File([text], name, { type: 'text/plain' }))
+    const input = document.querySelector<HTMLInputElement>(selector)!
+    input.files = given.files
+    input.dispatchEvent(new Event('change', { bubbles: true }))
+  }, [selector, name, text] as const)
 
 test('an adapter without a name is known for a CPU', async ({ tabs: [tab] }) => {
   const found = await tab.evaluate(() => window.tritloom.BitNet.availability())
@@ -214,4 +232,41 @@ test('the lab looks into a file and into a text', async ({ tabs: [tab] }) => {
   })
   expect(found.size).toEqual([found.tokens, found.tokens])
   await expectText(tab, '#activations-table', /attention/)
+})
+
+test('the chat demo imports and finds a chat, shows Markdown, and takes a file', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/chat/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await give(tab, '#import-file', 'a.md', '# Zebras\n\n## You\n\nA plan?\n\n## Model\n\n| a | b |\n|---|---|\n| 1 | **2** |\n')
+  await expectText(tab, '[role=log] .assistant td strong', /^2$/)
+  await write(tab, '#search', 'zebras')
+  await expectText(tab, '#chat-count', '1 found')
+  await expectText(tab, '#chat-list', /Zebras/)
+  await write(tab, '#search', '')
+
+  await give(tab, '#attach-file', 'b.txt', 'The dog is blue.')
+  await expectText(tab, '#attached', 'b.txt×')
+  await write(tab, '#max-tokens', '4')
+  await write(tab, '#prompt', 'Who are you?')
+  await press(tab, '#send')
+  await expectText(tab, '[role=log] .turn:last-of-type .figures', /^4 tokens/)
+  await expectText(tab, '[role=log] .file summary', 'b.txt · 16 bytes')
+})
+
+test('the search page finds a file, and the page for the Prompt API answers', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/search/index.html')
+  await expect.poll(() => tab.evaluate(() => document.querySelector<HTMLInputElement>('#files')!.disabled), SLOW).toBe(false)
+  await give(tab, '#files', 'notes.txt', 'The ferry leaves at nine.')
+  await expectText(tab, '#sources', /notes\.txt/)
+  await write(tab, '#query', 'When does the ferry leave?')
+  await press(tab, '#find')
+  await expectText(tab, '#results', /notes\.txtThe ferry leaves at nine\.$/)
+
+  await tab.open('/dist/built-in-ai/index.html')
+  await expectText(tab, '#state', /model/)
+  await tab.evaluate(() => { window.confirm = () => true })
+  await write(tab, '#question', 'Who are you?')
+  await press(tab, '#ask')
+  await expectText(tab, '#state', /^\d+ of 1024 tokens of this conversation are used\.$/)
+  await expectText(tab, '#answer', /\w/)
 })

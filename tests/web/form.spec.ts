@@ -6,7 +6,7 @@ import type { Page } from '@playwright/test'
 import { SAMPLES } from '../../www/form/samples.ts'
 import type { Json, Schema } from '../../www/form/schema.ts'
 import { faultsOf } from '../../www/form/validate.ts'
-import { expect, expectAccessible, SLOW, test as base, watchErrors } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test as base, watchErrors, WIDE } from './demos.ts'
 
 const ajv = new Ajv2020({ strict: false })
 addFormats(ajv)
@@ -65,6 +65,7 @@ const test = base.extend<{ demo: Page }, { visit: { page: Page, check: () => voi
 })
 
 test('fills the form while the answer grows, and every field can be changed', { tag: '@quick' }, async ({ demo: page }) => {
+  await page.setViewportSize(NARROW)
   await write(page, 'Mia has a small dog.', SCHEMA)
   await page.evaluate(() => {
     const seen: string[] = []
@@ -123,6 +124,7 @@ test('fills the form while the answer grows, and every field can be changed', { 
   await expect(page.locator('#copied')).toHaveText('Copied.')
   expect(JSON.parse(await page.evaluate(() => navigator.clipboard.readText()))).toEqual(changed)
 
+  await page.setViewportSize(WIDE)
   // Another schema keeps the values that it has too.
   await schemaField(page).fill(JSON.stringify({ ...SCHEMA, properties: { ...SCHEMA.properties, legs: { const: 3 } } }))
   await expect(form(page).getByLabel('Kind').locator('option:checked')).toHaveText('cat')

@@ -1,7 +1,7 @@
 // The landing page, used as a person would.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { expect, expectAccessible, SLOW, test } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test, WIDE } from './demos.ts'
 
 const run = (page: Page) => page.getByRole('button', { name: 'Run it on this device' })
 const stop = (page: Page) => page.getByRole('button', { name: 'Stop' })
@@ -12,6 +12,7 @@ const speed = (page: Page) => page.locator('#speed')
 test('one click brings an answer with its speed, and another visit needs no network', { tag: '@quick' }, async ({ page, context }) => {
   const asked: string[] = []
   page.on('request', request => asked.push(request.url()))
+  await page.setViewportSize(NARROW)
   await page.goto('/')
   await expectAccessible(page)
   expect(asked.filter(url => url.endsWith('.gguf'))).toEqual([])
@@ -33,6 +34,7 @@ test('one click brings an answer with its speed, and another visit needs no netw
   expect(asked.length).toBe(before)
 
   await page.evaluate(() => navigator.serviceWorker.ready)
+  await page.setViewportSize(WIDE)
   await context.setOffline(true)
   await page.reload()
   await run(page).click()

@@ -1,6 +1,6 @@
 // The example page with `LanguageModel`, driven as a person would. The model is the bundled one.
 import type { Page } from '@playwright/test'
-import { expect, expectAccessible, SLOW, test } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test, WIDE } from './demos.ts'
 
 const field = (page: Page) => page.getByLabel('Your message')
 const answer = (page: Page) => page.getByLabel('Answer')
@@ -14,6 +14,7 @@ test('a visitor is asked, sees the load, stops it, asks, stops, and asks again',
     questions.push(dialog.message())
     return may ? dialog.accept() : dialog.dismiss()
   })
+  await page.setViewportSize(NARROW)
   await page.goto('/built-in-ai/')
   await expect(state(page)).toHaveText('The first question downloads the model.')
   // The server does not say how long the model is, and then it does not send it.
@@ -40,6 +41,7 @@ test('a visitor is asked, sees the load, stops it, asks, stops, and asks again',
   expect(await page.evaluate(() => (window as unknown as { wasBusy: string }).wasBusy)).toBe('true')
   await expect(answer(page)).toHaveAttribute('aria-busy', 'false')
   expect(questions.at(-1)).toMatch(/^May the model be downloaded\? \d+ MB would come\.$/)
+  await page.setViewportSize(WIDE)
   await field(page).fill('Who are you?')
   await field(page).press('Enter')
   await expect(state(page)).toHaveText(/^\d+ of \d+ tokens/, SLOW)

@@ -2,7 +2,7 @@
 // is a toy: these tests are about what is read, kept and shown.
 import type { Page } from '@playwright/test'
 import { sectionsOf } from '../../www/build/sections.ts'
-import { expect, expectAccessible, SLOW, test } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test, WIDE } from './demos.ts'
 import { ELSEWHERE } from './ports.ts'
 
 const readButton = (page: Page) => page.getByRole('button', { name: 'Read the documentation' })
@@ -28,6 +28,7 @@ const PICTURE = { name: 'picture.png', mimeType: 'image/png', buffer: Buffer.fro
 
 // Over ten seconds: all of the documentation is embedded.
 test('the documentation and own files are read and searched, also offline', { tag: '@quick' }, async ({ page, context }) => {
+  await page.setViewportSize(NARROW)
   await visit(page)
   await expect(sources(page)).toHaveText('The documentation has not been read yet.')
   await expect(page.locator('#toy')).toBeHidden()
@@ -50,6 +51,7 @@ test('the documentation and own files are read and searched, also offline', { ta
   await expectAccessible(page)
 
   await expect(page.locator('#offline-state')).toHaveText('This page is kept and opens offline.', SLOW)
+  await page.setViewportSize(WIDE)
   await context.setOffline(true)
   await page.reload()
   await expect(sources(page)).toContainText(`The documentation: ${sections} sections`, SLOW)

@@ -3,7 +3,7 @@
 //
 // Tests take over ten seconds where the software adapter computes a prompt with tools: some 400 tokens.
 import type { Page } from '@playwright/test'
-import { expect, expectAccessible, loseGpu, makeLosable, SLOW, test as base, watchErrors } from './demos.ts'
+import { expect, expectAccessible, loseGpu, makeLosable, NARROW, SLOW, test as base, watchErrors, WIDE } from './demos.ts'
 
 const field = (page: Page) => page.getByLabel('Your request')
 const choice = (page: Page) => page.getByLabel('Tools to call')
@@ -62,6 +62,7 @@ const test = base.extend<{ demo: Page }, { visit: { page: Page, check: () => voi
 })
 
 test('a call shows its arguments and its result, changes the page, and is undone', { tag: '@quick' }, async ({ demo: page }) => {
+  await page.setViewportSize(NARROW)
   await page.getByRole('button', { name: 'How many miles are 42 km?' }).click()
   await expect(field(page)).toHaveValue('How many miles are 42 km?')
   const before = await items(page).allInnerTexts()
@@ -70,6 +71,7 @@ test('a call shows its arguments and its result, changes the page, and is undone
   await expect(last(page)).toHaveText(`Put ${count} ${name} on the list.`)
   await expect(calls(page).first().locator('.result')).toContainText('The list has ')
   expect(await items(page).allInnerTexts()).not.toEqual(before)
+  await page.setViewportSize(WIDE)
   await undo(page).click()
   await expect(last(page)).toHaveText(`Undone: Put ${count} ${name} on the list.`)
   expect(await items(page).allInnerTexts()).toEqual(before)

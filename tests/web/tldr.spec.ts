@@ -3,7 +3,7 @@
 //
 // Tests with a page of their own take over ten seconds: each page compiles the kernels anew.
 import type { Page } from '@playwright/test'
-import { expect, loseGpu, makeLosable, SLOW, STORY, test as base, watchErrors } from './demos.ts'
+import { expect, loseGpu, makeLosable, NARROW, SLOW, STORY, test as base, watchErrors } from './demos.ts'
 import { ELSEWHERE } from './ports.ts'
 
 const OWN_TEXT =
@@ -77,6 +77,7 @@ const test = base.extend<{ tldr: Page }, { visit: { page: Page, check: () => voi
 test('one click loads the model and sums up the story', { tag: '@quick' }, async ({ page }) => {
   const asked: string[] = []
   page.on('request', request => asked.push(request.url()))
+  await page.setViewportSize(NARROW)
   await withoutPreload(page)
   await page.goto('/tldr/')
   await expect(button(page)).toBeEnabled()

@@ -1,12 +1,13 @@
 // The page that makes a widget: what it writes is what the widget beside it does.
 import type { Page } from '@playwright/test'
-import { expect, expectAccessible, SLOW, test } from './demos.ts'
+import { expect, expectAccessible, NARROW, SLOW, test, WIDE } from './demos.ts'
 
 const lines = (page: Page) => page.locator('#lines')
 const preview = (page: Page) => page.locator('#preview')
 
 test('two lines, of what was asked for alone, and a widget that does it', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.setViewportSize(NARROW)
   await page.goto('/widget/')
   await expect(lines(page)).toHaveText(
     '<script type="module" src="tritloom/widget.js"></script>\n<tldr-widget></tldr-widget>')
@@ -38,6 +39,7 @@ test('two lines, of what was asked for alone, and a widget that does it', async 
   }, written)
   expect(read).toEqual(['https://example.com/a.gguf?a=1&b="2"', 'Kurz & <gut>'])
 
+  await page.setViewportSize(WIDE)
   // The preview has the wishes, but the page's own model and text.
   await preview(page).getByRole('button', { name: 'Kurz & <gut>' }).click()
   await expect(preview(page).locator('#note')).toHaveText(/^\d+ Tokens, .*tokens\/s/, SLOW)
