@@ -57,7 +57,7 @@ export function onReport(
     try {
       if (file) take(fromText(kind, await file.text()))
     } catch (error) {
-      // What else is thrown comes from fields that are missing or of another type.
+      // Anything else that is thrown comes from fields that are missing or of another type.
       const message = error instanceof NoReport ? error.message : 'This report is damaged: a part of it is missing.'
       refuse({ code: 'report', message, advice: 'Choose a file that “Save a report” has made on this page.' })
     }
