@@ -32,8 +32,10 @@ export async function loadAdapter(
   return adapter
 }
 
-/** Applies adapters to a model. Gives a hash of them and their scales. See `BitNet.setAdapters`. */
-export async function setAdapters(transport: Transport, adapters: readonly AppliedAdapter[]): Promise<string> {
+/** Applies adapters to a model, and gives it a hash of them and their scales. See `BitNet.setAdapters`. */
+export async function setAdapters(
+  transport: Transport, adapters: readonly AppliedAdapter[], model: { adaptersHash: string }
+): Promise<void> {
   if (!Array.isArray(adapters)) throw badOption('adapters', 'must be an array')
   const chosen = adapters.map((one: AppliedAdapter, n) => {
     checkOptions(one, ['adapter', 'scale'])
@@ -43,7 +45,13 @@ export async function setAdapters(transport: Transport, adapters: readonly Appli
     if (!Number.isFinite(scale)) throw badOption(`adapters[${n}].scale`, 'must be a finite number')
     return { id: found.id, scale }
   })
-  return transport.call('setAdapters', [chosen])
+  try {
+    model.adaptersHash = await transport.call('setAdapters', [chosen])
+  } catch (error) {
+    // After any other failure none is applied.
+    if ((error as BitNetError).code !== 'bad-option') model.adaptersHash = ''
+    throw error
+  }
 }
 
 /** A model that takes adapters. */

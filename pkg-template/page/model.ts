@@ -69,7 +69,12 @@ export class BitNet {
    */
   readonly ended: Promise<BitNetError>
 
-  #adaptersHash = ''
+  /**
+   * A hash of the adapters that are applied, and of their scales; empty without any. Vectors of texts and saved chats
+   * depend on it.
+   */
+  readonly adaptersHash: string = ''
+
   #lost!: Promise<DeviceLoss>
   #resolveLost!: (loss: DeviceLoss) => void
 
@@ -400,19 +405,8 @@ export class BitNet {
     // Calls that are made later wait for it.
     return this.#queue(async () => {
       const { setAdapters } = await fetched(() => import('./adapters.js'))
-      this.#adaptersHash = await setAdapters(this.#transport, adapters).catch(error => {
-        if (error.code !== 'bad-option') this.#adaptersHash = ''
-        throw error
-      })
+      await setAdapters(this.#transport, adapters, this as { adaptersHash: string })
     }, signalOf(options))
-  }
-
-  /**
-   * A hash of the adapters that are applied, and of their scales; empty without any. Vectors of texts and saved chats
-   * depend on it.
-   */
-  get adaptersHash(): string {
-    return this.#adaptersHash
   }
 
   /**

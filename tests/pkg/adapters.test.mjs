@@ -56,9 +56,12 @@ test('adapters are applied by their numbers, and those of other models are refus
   const to = transport()
   const [one, two] = [await loadAdapter(to, queue, new Blob(['1'])), await loadAdapter(to, queue, new Blob(['2']))]
   assert.deepEqual({ ...one, dispose: undefined }, { name: 'a', bytes: 3, ranks: [4, 8], targets: ['attn_q'], dispose: undefined })
-  assert.equal(await setAdapters(to, [{ adapter: two, scale: -0.5 }, { adapter: one }]), '2+1')
+  const model = { adaptersHash: '' }
+  await setAdapters(to, [{ adapter: two, scale: -0.5 }, { adapter: one }], model)
+  assert.equal(model.adaptersHash, '2+1')
   assert.deepEqual(to.calls.at(-1), ['setAdapters', [{ id: 2, scale: -0.5 }, { id: 1, scale: 1 }]])
-  await setAdapters(to, [])
+  await setAdapters(to, [], model)
+  assert.equal(model.adaptersHash, '')
   assert.deepEqual(to.calls.at(-1), ['setAdapters', []])
   const made = to.calls.length
   await refuses(setAdapters(transport(), [{ adapter: one }]), 'bad-option', 'adapters[0].adapter')
