@@ -1,4 +1,4 @@
-// Whether anything that goes into pkg/ has changed since it was made.
+// Whether anything that goes into a build has changed since it was made.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { inRoot } from '../paths.mjs'
 import { capture } from '../process.mjs'
 import { threadsEnvironment, wasmEnvironment } from '../setup/wasm-target.mjs'
 
+/** The files and folders that pkg/ is made from. */
 const INPUTS = [
   'Cargo.toml',
   'Cargo.lock',
@@ -20,9 +21,9 @@ const INPUTS = [
 ]
 
 /** A hash of every input's name and bytes, of the compiler, and of whether the modules with threads can be built. */
-export const fingerprint = () => {
+export const fingerprint = (inputs = INPUTS) => {
   const hash = createHash('sha256')
-  for (const path of INPUTS.flatMap(filesIn))
+  for (const path of inputs.flatMap(filesIn))
     hash
       .update(`${path}\0`)
       .update(readFileSync(inRoot(path)))
@@ -41,9 +42,9 @@ const filesIn = path => {
 }
 
 /** Not among the package's `files`, so it is never published. */
-const noted = pkg => join(pkg, '.fingerprint')
+const noted = folder => join(folder, '.fingerprint')
 
-export const isCurrent = (pkg, print) =>
-  existsSync(noted(pkg)) && readFileSync(noted(pkg), 'utf8') === print
+export const isCurrent = (folder, print) =>
+  existsSync(noted(folder)) && readFileSync(noted(folder), 'utf8') === print
 
-export const note = (pkg, print) => writeFileSync(noted(pkg), print)
+export const note = (folder, print) => writeFileSync(noted(folder), print)
