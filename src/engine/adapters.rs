@@ -92,7 +92,8 @@ impl Deltas {
         let widest = all().map(Group::all_rows).fold(config.n_embd, usize::max);
         let logits = if head.is_some() { few.max(1) * config.n_vocab } else { 0 };
         let words = all().chain(&head).flat_map(|group| [group.words_of_a(), group.words_of_b()]);
-        let of_embedding = embedding.as_ref().map_or(0, |embedding| embedding.rank * config.n_vocab);
+        let of_embedding =
+            embedding.as_ref().map_or(0, |embedding| embedding.rank * config.n_vocab);
         let words = words.chain([chunk * widest.max(thin), logits, of_embedding]);
         let needed = 4 * words.max().unwrap_or(0) as u64;
         if needed > gpu.max_binding {

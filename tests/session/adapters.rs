@@ -10,9 +10,7 @@ use tritloom::session::{GenerateOptions, LmHead, Session};
 use tritloom::source::Reader;
 
 use crate::setup::{Setup, check_adapted, generate, greedy};
-use crate::support::adapters::{
-    Adapted, adapted, on_embedding, on_matrix, random, random_times,
-};
+use crate::support::adapters::{Adapted, adapted, on_embedding, on_matrix, random, random_times};
 use crate::support::families::{OF_EACH_ARCHITECTURE, distance};
 use crate::support::{assert_error, path, read};
 
@@ -243,10 +241,8 @@ fn values_far_from_1_give_the_bits_of_those_near_1() {
     for setup in [|| Setup::exact(), || Setup::exact().on_cpu()] {
         let mut session = setup().golden();
         let config = session.compute().config();
-        let pairs = [on_matrix(
-            "blk.0.attn_v.weight",
-            [config.n_embd as u64, config.n_embd_kv() as u64],
-        )];
+        let pairs =
+            [on_matrix("blk.0.attn_v.weight", [config.n_embd as u64, config.n_embd_kv() as u64])];
         let architecture = config.architecture.name;
         let mut with = |times: [f32; 2], scale: f32| {
             let file = random_times(architecture, &pairs, 4, times);

@@ -29,7 +29,7 @@ test.describe('of a load', () => {
       hashes.push(model.adaptersHash)
       return [
         String(alone) === String(before), String([...await model.logits(ids)]) === String(before),
-        hashes[0] === hashes[2] && hashes[0].length === 16, hashes[1] === ''
+        hashes[0] === hashes[2] && hashes[0]!.length === 16, hashes[1] === ''
       ]
     }, source)
     expect(same).toEqual([false, true, true, true])
