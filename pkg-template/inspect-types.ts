@@ -4,7 +4,10 @@ import type { AbortOptions } from './model-types.js'
 /** A token that could have been chosen. */
 export interface Alternative {
   id: number
-  /** The token's own text. If the token has only a part of a character, its text is U+FFFD. */
+  /**
+   * The token's own text. If the token has only a part of a character, its text is U+FFFD. A special token has its text in
+   * `inspect` alone: in an answer it has none.
+   */
   text: string
   /** The natural logarithm of its probability, as `Token.logprob`. */
   logprob: number
@@ -17,7 +20,7 @@ export interface InspectOptions extends AbortOptions {
    * - `candidates`: how likely each token was after those before it, and the likeliest tokens after each. As long as an
    *   answer of so many tokens takes.
    * - `activations`: the least and greatest value, the root of the mean square, and the number of values that are not finite,
-   *   of each layer. As long as the prompt takes, times the layers and half the points.
+   *   of each layer. As long as the prompt takes × layers × points ÷ 2.
    * - `attention`: the weights of a head.
    */
   what?: readonly ('candidates' | 'activations' | 'attention')[]
@@ -25,8 +28,8 @@ export interface InspectOptions extends AbortOptions {
   top?: number
   /**
    * The points in a layer whose activations are read. `qkv`: queries, keys and values before they are normed and rotated.
-   * `attention`: the residual stream after attention. `gate`: the gated values of the feed-forward network. `block`: the
-   * residual stream after the layer. Default: `['block']`.
+   * `attention-out`: the residual stream after attention. `gate`: the gated values of the feed-forward network. `block`: the
+   * residual stream after the layer. One at least. Default: `['block']`.
    */
   at?: readonly ActivationPoint[]
   /** The layer of the attention. Default: 0, the first. `info.layers` has their number. */
@@ -38,7 +41,7 @@ export interface InspectOptions extends AbortOptions {
 }
 
 /** A point in a layer. */
-export type ActivationPoint = 'qkv' | 'attention' | 'gate' | 'block'
+export type ActivationPoint = 'qkv' | 'attention-out' | 'gate' | 'block'
 
 /** The result of `model.inspect`. */
 export interface Inspection {
@@ -53,7 +56,7 @@ export interface Inspection {
 /** A token of an inspected prompt. */
 export interface InspectedToken {
   id: number
-  /** Its own text. If it has only a part of a character, its text is U+FFFD. */
+  /** Its own text, also that of a special token. If it has only a part of a character, its text is U+FFFD. */
   text: string
   /** Whether it is a special token, such as the beginning of a message. */
   special: boolean
@@ -79,7 +82,7 @@ export interface Activations {
   /** The root of the mean of the squares of those that are finite. */
   rms: number
   /** How many are infinite or no numbers. */
-  nan: number
+  notFinite: number
 }
 
 /** The attention of one head. */
@@ -111,7 +114,7 @@ export interface FileTensor {
 
 /** The contents of a tensor in figures. A field is absent where its type has no such thing. */
 export interface TensorStatistics {
-  /** How many values are -1, 0 and +1 times their scale. */
+  /** How many values are -1, 0 and +1 times their scale. A type of one bit, such as `Q1_0`, has no 0. */
   counts?: [minus: number, zero: number, plus: number]
   /**
    * The bits of information in a ternary value, if each were drawn by these shares alone: at most 1.585, the logarithm of 3 to

@@ -1,20 +1,22 @@
 // `tritloom/weights`: looks at the weights of a GGUF file, without a GPU and without loading a model.
 import { absolute } from './address.js'
 import { badOption, checkCallback, checkChoice, checkCount, checkOptions, checkSignal, checkText, report, signalOf } from './check.js'
-import { BitNetError } from './error.js'
+import { abortOf, unlessAborted } from './page/abort.js'
 import { crate } from './page/cache.js'
-import { abortOf } from './page/abort.js'
+import { ofBlob, ofUrl } from './page/parts.js'
+import type { Parts } from './page/parts.js'
+import { platform } from './platform.js'
 import type { WasmFile } from './tritloom.js'
 import type { AbortOptions, FileTensor, TensorStatistics } from './types.js'
 
 export type { FileTensor, NumberSpread, TensorStatistics } from './types.js'
 
-/** Bytes that are read of an address at a time, if so many are left. A disk needs no more than is asked for. */
-const AHEAD = 8 << 20
+/** The most values that `WeightFile.rows` gives at a time. */
+export const MAX_VALUES = 16_777_216
 
 /** Options of `WeightFile.statistics`. */
 export interface StatisticsOptions extends AbortOptions {
-  /** Called with the share of the tensor's bytes that were read, up to 1. */
+  /** Called with the share of the tensor's bytes that were read, at last 1. Only a type with scales is read. */
   onProgress?: (share: number) => void
 }
 
@@ -25,7 +27,9 @@ export interface RowsOptions extends AbortOptions {
 }
 
 /**
- * Opens a GGUF file: its header is read, and a tensor when it is asked for. A server has to answer requests for parts of it.
+ * Opens a GGUF file: its header is read, and a tensor when it is asked for. Outside of a browser the source may be a path. Of an
+ * address 8 MiB are read at a time, and nothing is stored. Its server has to answer requests for parts of the file, and one of
+ * another origin has to let the page see `Content-Range`, or answer `HEAD`.
  *
  * Rejects with `bad-option` for another source, `bad-gguf` if it is no such file, `io` if it cannot be read, `http` and
  * `network` if the server does not give its parts, `missing-feature` without WebAssembly, and with the reason of `signal`.
@@ -33,7 +37,7 @@ export interface RowsOptions extends AbortOptions {
 export async function openWeights(source: Blob | string | URL, options: AbortOptions = {}): Promise<WeightFile> {
   const signal = signalOf(options)
   signal?.throwIfAborted()
-  const parts = source instanceof Blob ? ofBlob(source) : await ofUrl(absolute('source', source), signal)
+  const parts = await partsOf(source, signal)
   const reading = new Reading(parts)
   const file = await reading.run(signal, async () => {
     const { WasmFile } = await crate()
@@ -42,7 +46,15 @@ export async function openWeights(source: Blob | string | URL, options: AbortOpt
   return new OpenFile(file, reading)
 }
 
-/** An open file. Its calls run one after the other. */
+async function partsOf(source: Blob | string | URL, signal: AbortSignal | undefined): Promise<Parts> {
+  if (source instanceof Blob) return ofBlob(source)
+  const url = absolute('source', source)
+  const { file } = platform
+  if (url.protocol !== 'file:' || !file) return ofUrl(url, signal)
+  return ofBlob(await unlessAborted(signal, () => file(url.href)))
+}
+
+/** An open file. Its calls run one after the other. If a server's file is another one than before, they reject with `http`. */
 export interface WeightFile {
   /** The model's name in the file; empty if it has none. */
   readonly name: string
@@ -61,9 +73,10 @@ export interface WeightFile {
   statistics(name: string, options?: StatisticsOptions): Promise<TensorStatistics>
   /**
    * The values of the rows from `begin` to before `end`, one row after the other; of a ternary tensor -1, 0 and +1 times their
-   * scale. A tensor of one dimension has one row.
+   * scale. The first row is 0. A row has `shape[0]` values, and the tensor as many rows as the product of its further dimensions: a
+   * tensor of one dimension has one.
    *
-   * Rejects as `statistics` does, and with `bad-option` for rows that there are not, for more than 16,777,216 values, and for
+   * Rejects as `statistics` does, and with `bad-option` for rows that there are not, for more than `MAX_VALUES` values, and for
    * a type that this package does not compute with.
    */
   rows(name: string, begin: number, end: number, options?: RowsOptions): Promise<Float32Array>
@@ -93,8 +106,11 @@ class OpenFile implements WeightFile {
     checkSignal(signal)
     checkCallback('onProgress', onProgress)
     const { bytes } = this.#tensor(name)
-    const onRead = (done: number) => report(onProgress, Math.min(1, done / bytes))
-    return this.#reading.run(signal, () => this.#file.statistics(name), onRead)
+    let told = 0
+    const tell = (share: number) => report(onProgress, told = share)
+    const found = await this.#reading.run(signal, () => this.#file.statistics(name), done => tell(Math.min(1, done / bytes)))
+    if (told < 1) tell(1)
+    return found
   }
 
   async rows(name: string, begin: number, end: number, options: RowsOptions = {}): Promise<Float32Array> {
@@ -116,12 +132,6 @@ class OpenFile implements WeightFile {
   }
 }
 
-/** A file that can be read in parts. */
-interface Parts {
-  length: number
-  read(begin: number, end: number, signal: AbortSignal): Promise<Uint8Array>
-}
-
 /** The calls to a file, one after the other. */
 class Reading {
   readonly length: number
@@ -140,6 +150,8 @@ class Reading {
   readonly read = async (begin: number, end: number): Promise<Uint8Array> => {
     this.#signal.throwIfAborted()
     const bytes = await this.#parts.read(begin, end, this.#signal)
+    // A blob's part comes after an abort too.
+    this.#signal.throwIfAborted()
     this.#onRead?.(this.#done += bytes.length)
     return bytes
   }
@@ -159,47 +171,4 @@ class Reading {
     this.#last = result.catch(() => {})
     return Promise.race([result, aborted.promise]).finally(aborted.release)
   }
-}
-
-const ofBlob = (blob: Blob): Parts => ({
-  length: blob.size,
-  async read(begin, end) {
-    try {
-      return new Uint8Array(await blob.slice(begin, end).arrayBuffer())
-    } catch (cause) {
-      throw new BitNetError('io', `could not read the file: ${(cause as Error).message}`, { cause })
-    }
-  }
-})
-
-async function ofUrl(url: URL, signal: AbortSignal | undefined): Promise<Parts> {
-  let held = { begin: 0, bytes: new Uint8Array() }
-  const first = await part(url, 0, AHEAD, signal)
-  held.bytes = first.bytes
-  return {
-    length: first.length,
-    async read(begin, end, signal) {
-      const within = begin >= held.begin && end <= held.begin + held.bytes.length
-      if (!within) held = { begin, bytes: (await part(url, begin, Math.max(end, begin + AHEAD), signal)).bytes }
-      return held.bytes.subarray(begin - held.begin, end - held.begin)
-    }
-  }
-}
-
-/** A part of what is at `url`, which may end earlier, and the length of the whole. */
-async function part(
-  url: URL, begin: number, end: number, signal: AbortSignal | undefined
-): Promise<{ bytes: Uint8Array<ArrayBuffer>, length: number }> {
-  let response: Response
-  try {
-    response = await fetch(url, { headers: { range: `bytes=${begin}-${end - 1}` }, signal: signal ?? null })
-    const length = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1] ?? NaN)
-    if (response.status === 206 && length > 0) return { bytes: new Uint8Array(await response.arrayBuffer()), length }
-  } catch (cause) {
-    signal?.throwIfAborted()
-    throw new BitNetError('network', `could not fetch ${url}: ${(cause as Error).message}`, { cause })
-  }
-  void response.body?.cancel()
-  const why = response.ok ? 'the server does not give parts of it' : `the server answered ${response.status}`
-  throw new BitNetError('http', `could not fetch ${url}: ${why}`)
 }

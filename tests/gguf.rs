@@ -271,6 +271,15 @@ fn each_rule_of_the_container_holds() {
     }
     let five = |file: &mut File| file.tensors[0].ne = vec![1; 5];
     assert_error(with(&five), "bad-gguf", &["5 dimensions"]);
+    // A dimension that JavaScript's numbers do not hold, of a tensor that takes no bytes.
+    let shaped = |ne: [u64; 2]| {
+        let mut file = File::empty();
+        file.add("a", &[64], F32, &mut Random(1)).add("none", &[0], F32, &mut Random(2));
+        file.tensors[1].ne = ne.to_vec();
+        read(&file.build())
+    };
+    assert!(shaped([0, 1 << 53]).is_ok());
+    assert_error(shaped([0, (1 << 53) + 1]), "bad-gguf", &["`none`", "impossible shape"]);
 }
 
 #[test]

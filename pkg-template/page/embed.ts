@@ -1,6 +1,6 @@
 // Embeds texts: some at a time, so that the memory of a call has a limit and other calls come in between.
-import { badOption, checkCallback, checkCount, checkOptions, checkSignal, report } from '../check.js'
-import type { Methods, Streaming } from '../protocol/messages.js'
+import { badOption, checkCallback, checkCount, report } from '../check.js'
+import type { Transport } from '../protocol/messages.js'
 import type { EmbedOptions, EmbedProgress } from '../types.js'
 
 /** Texts of one call to the worker, at most. They fill a few passes even if each is one sentence. */
@@ -9,40 +9,36 @@ const AT_ONCE = 256
 /** Characters of one call, or one text. To encode them takes a fraction of a second, in which nothing else runs. */
 const CHARACTERS_AT_ONCE = 2 ** 18
 
-type Call = (
-  args: Methods['embed']['args'], streaming: Streaming<'embed'>
-) => Promise<Methods['embed']['result']>
-
-/** Embeds `texts` by calls of `call`. See `BitNet.embed`. */
-export async function embed(
-  call: Call, texts: readonly (string | Uint32Array)[], options: EmbedOptions
-): Promise<Float32Array[]> {
-  checkOptions(options)
-  const { signal, onProgress, first = 0, ...rest } = options
+/** Embeds `texts`, some in each step. See `BitNet.embed`. */
+export async function* steps(
+  transport: Transport, texts: readonly (string | Uint32Array)[], options: Omit<EmbedOptions, 'onProgress' | 'signal'>,
+  onProgress: EmbedOptions['onProgress'], signal?: AbortSignal
+): AsyncGenerator<void, Float32Array[], void> {
+  const { first = 0, ...rest } = options
   checkCount('first', first)
-  checkSignal(signal)
   checkCallback('onProgress', onProgress)
   if (!Array.isArray(texts)) throw badOption('texts', 'must be an array')
-  const given = [...texts]
-  checkTexts(given, first)
-  // Later changes of the caller's arrays count no more. A part of a large array would be posted with all of it.
-  const all = given.map(text => typeof text === 'string' ? text : text.slice())
+  checkTexts(texts, first)
   const vectors: Float32Array[] = []
-  const progress: EmbedProgress = { done: 0, total: all.length, tokens: 0, cut: 0 }
-  const tell = (more: Partial<EmbedProgress>) => report(onProgress, Object.assign(progress, more) && { ...progress })
-  do {
+  const progress: EmbedProgress = { done: 0, total: texts.length, tokens: 0, cut: 0 }
+  const tell = (more: Partial<EmbedProgress>) => {
+    // What is on its way when the signal aborts comes after the promise has rejected.
+    if (!signal?.aborted) report(onProgress, Object.assign(progress, more) && { ...progress })
+  }
+  for (;;) {
     const before = vectors.length
-    const some = all.slice(before, endOfCall(all, before))
-    // An item that is on its way when the signal aborts comes after the promise has rejected.
-    const onItem = (done: number) => { if (done < some.length && !signal?.aborted) tell({ done: before + done }) }
+    // A part of a large array would be posted with all of it.
+    const some = texts.slice(before, endOfCall(texts, before)).map(text => typeof text === 'string' ? text : text.slice())
+    const onItem = (done: number) => { if (done < some.length) tell({ done: before + done }) }
     const numbered = { ...rest, ...(first + before > 0 && { first: first + before }) }
-    const { values, tokens, cut } = await call([some, numbered], signal ? { onItem, signal } : { onItem })
+    const { values, tokens, cut } = await transport.call('embed', [some, numbered], signal ? { onItem, signal } : { onItem })
     const width = values.length / some.length
     // Each is an array of its own: one that is kept keeps no others.
     for (const n of some.keys()) vectors.push(values.slice(n * width, (n + 1) * width))
     tell({ done: vectors.length, tokens: progress.tokens + tokens, cut: progress.cut + cut })
-  } while (vectors.length < all.length)
-  return vectors
+    if (vectors.length === texts.length) return vectors
+    yield
+  }
 }
 
 /** Where the call ends that begins with text number `begin`. */

@@ -1,19 +1,15 @@
 // Reads what the model computes for a prompt.
-import { checkCallback, checkOptions, checkSignal, report } from '../check.js'
-import type { Methods, Streaming } from '../protocol/messages.js'
+import { checkCallback, report } from '../check.js'
+import type { Transport } from '../protocol/messages.js'
 import type { InspectOptions, Input, Inspection } from '../types.js'
 
-type Call = (
-  args: Methods['inspect']['args'], streaming: Streaming<'inspect'>
-) => Promise<Inspection>
-
-/** Inspects `input` by a call of `call`. See `BitNet.inspect`. */
-export async function inspect(call: Call, input: Input, options: InspectOptions): Promise<Inspection> {
-  checkOptions(options)
-  const { signal, onProgress, ...rest } = options
-  checkSignal(signal)
+/** Inspects `input` in one step. See `BitNet.inspect`. */
+export async function* steps(
+  transport: Transport, input: Input, options: Omit<InspectOptions, 'onProgress' | 'signal'>,
+  onProgress: InspectOptions['onProgress'], signal?: AbortSignal
+): AsyncGenerator<void, Inspection, void> {
   checkCallback('onProgress', onProgress)
   // An item that is on its way when the signal aborts comes after the promise has rejected.
   const onItem = (share: number) => { if (!signal?.aborted) report(onProgress, share) }
-  return call([input, rest], signal ? { onItem, signal } : { onItem })
+  return transport.call('inspect', [input, options], signal ? { onItem, signal } : { onItem })
 }

@@ -37,7 +37,7 @@ async function sizeOfAll(urls: string[], signal?: AbortSignal): Promise<number> 
 }
 
 /** The length of a file that the server reports; `NaN` if it reports none. */
-async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
+export async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
   try {
     const { ok, headers } = await fetch(url, { method: 'HEAD', signal: signal ?? null })
     return ok ? Number(headers.get('content-length') || NaN) : NaN

@@ -11,7 +11,7 @@ import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report, signalOf
 } from '../check.js'
-import { WorkerTransport } from '../protocol/worker-transport.js'
+import { copied, WorkerTransport } from '../protocol/worker-transport.js'
 import { BitNetError, fetched } from '../error.js'
 import { Generation } from '../generation.js'
 import type { Start } from '../generation.js'
@@ -19,7 +19,7 @@ import { chatOf, fetchOf, responsesOf } from '../openai/interface.js'
 import type { Responses } from '../openai/responses-types.js'
 import type { ChatCompletions } from '../openai/types.js'
 import { disposedError } from '../protocol/messages.js'
-import type { PortableOptions, PortableSource, Transport } from '../protocol/messages.js'
+import type { PortableOptions, PortableRequest, Transport } from '../protocol/messages.js'
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
@@ -152,7 +152,8 @@ export class BitNet {
       const onItem = (progress: Progress) => { if (!ended) tell(progress) }
       const how = { onItem, signal: aborted.signal }
       const alone = () => ending.load(from, rest, how)
-      const looks = rest.integrity !== undefined && crossOriginStorage !== 'off' && hasShared()
+      const looks = rest.integrity !== undefined && crossOriginStorage !== 'off' &&
+        'crossOriginStorage' in (globalThis.navigator ?? {})
       // If the script that looks there cannot be fetched, the model comes from elsewhere.
       const loading = looks
         ? import('../shared/load.js').then(
@@ -161,7 +162,9 @@ export class BitNet {
         : alone()
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored, end)
       if (!isStoring) finish()
-      if (isStored(from, rest)) void persistOnce()
+      // Only what has an address is stored.
+      const { request } = from as Partial<{ request: PortableRequest }>
+      if (rest.cache !== 'off' && /^https?:/.test(request?.url ?? from as string)) void persistOnce()
       await Promise.race([apply?.(model, aborted.signal), aborted.promise])
       return model
     } catch (error) {
@@ -337,12 +340,8 @@ export class BitNet {
    */
   decide(text: string, options: DecideOptions & Question): Promise<Decision & { stats: DecisionStats }>
   decide(text: string, options: DecideOptions & { questions: readonly Question[] }): Promise<Decisions>
-  async decide(text: string, options: DecideOptions): Promise<Partial<Decision & Decisions>> {
-    checkOptions(options)
-    const { signal, ...rest } = options
-    checkSignal(signal)
-    const found = await this.#queue(() => this.#transport.call('decide', [text, rest], { signal }), signal)
-    return rest.questions ? found : { ...found.decisions[0], stats: found.stats }
+  decide(text: string, options: DecideOptions): Promise<Partial<Decision & Decisions>> {
+    return this.#steps(() => import('./decide.js'), text, options)
   }
 
   /**
@@ -358,12 +357,8 @@ export class BitNet {
    * too long; `device-lost`; and with the reason of `signal`. The error of a text names it, as in `texts[300]`. It may
    * come after others were computed: then their vectors are lost.
    */
-  async embed(
-    texts: readonly (string | Uint32Array)[], options: EmbedOptions = {}
-  ): Promise<Float32Array[]> {
-    const { embed } = await fetched(() => import('./embed.js'))
-    return embed((args, streaming) =>
-      this.#queue(() => this.#transport.call('embed', args, streaming), streaming.signal), texts, options)
+  embed(texts: readonly (string | Uint32Array)[], options?: EmbedOptions): Promise<Float32Array[]> {
+    return this.#steps(() => import('./embed.js'), texts, options)
   }
 
   /**
@@ -375,10 +370,8 @@ export class BitNet {
    * Rejects with `bad-option` for a wrong input or option, and for the attention of more than 2048 tokens; `context-full`;
    * `embedding-model` for the candidates of a model that does not answer; `device-lost`; and with the reason of `signal`.
    */
-  async inspect(input: Input, options: InspectOptions = {}): Promise<Inspection> {
-    const { inspect } = await fetched(() => import('./inspect.js'))
-    return inspect((args, streaming) =>
-      this.#queue(() => this.#transport.call('inspect', args, streaming), streaming.signal), input, options)
+  inspect(input: Input, options?: InspectOptions): Promise<Inspection> {
+    return this.#steps(() => import('./inspect.js'), input, options)
   }
 
   /**
@@ -389,8 +382,7 @@ export class BitNet {
    */
   async loadAdapter(source: Source, options: AbortOptions = {}): Promise<Adapter> {
     const signal = signalOf(options)
-    const { loadAdapter } = await fetched(() => import('./adapters.js'))
-    return loadAdapter(this.#transport, (job, signal) => this.#queue(job, signal), source, signal)
+    return (await fetched(() => import('./adapters.js'))).loadAdapter(this.#transport, (job, signal) => this.#queue(job, signal), source, signal)
   }
 
   /**
@@ -416,7 +408,7 @@ export class BitNet {
    * chooses its token, which is greedily by default.
    *
    * Rejects with `bad-option` for numbers outside the context and for wrong options, with
-   * `missing-feature` if the GPU has no such clock. The next generation computes its whole prompt.
+   * `missing-feature` if the GPU has no such clock. The next generation computes its whole prompt, after that rejection too.
    */
   async profile(position = 0, tokens = 1, options: ProfileOptions = {}): Promise<Profile> {
     checkCount('position', position)
@@ -483,12 +475,44 @@ export class BitNet {
     })
   }
 
+  /** Queues each of the steps of a script, with copies of what it is given: later changes count no more. */
+  async #steps<I, O extends StepsOptions, T>(
+    script: () => Promise<Script<I, O, T>>, input: I, options: O = {} as O
+  ): Promise<T> {
+    checkOptions(options)
+    const { signal, onProgress, ...rest } = options
+    checkSignal(signal)
+    const args = copied([input, rest] as const)
+    let steps: Steps<T> | undefined
+    for (;;) {
+      const { done, value } = await this.#queue(async () => {
+        steps ??= (await fetched(script)).steps(this.#transport, ...args, onProgress, signal)
+        return steps.next()
+      }, signal)
+      if (done) return value
+    }
+  }
+
   #after<T>(before: Promise<unknown>, job: () => Promise<T>): Promise<T> {
     return before.then(() => {
       this.#disposal.signal.throwIfAborted()
       return job()
     })
   }
+}
+
+/** The steps of a call, between which others may run, and its result. */
+type Steps<T> = AsyncGenerator<void, T, void>
+
+interface StepsOptions extends AbortOptions {
+  onProgress?: unknown
+}
+
+/** A script of a call in steps. */
+interface Script<I, O extends StepsOptions, T> {
+  steps(
+    transport: Transport, input: I, options: Omit<O, keyof StepsOptions>, onProgress: O['onProgress'], signal?: AbortSignal
+  ): Steps<T>
 }
 
 /** Options in a form that can be posted. */
@@ -505,18 +529,7 @@ function unavailable(reason: string): Availability {
   return { ...lacking, backends: { webgpu: lacking, cpu: lacking }, features: [], limits: {}, software: false }
 }
 
-/** Whether the browser has Cross-Origin Storage. */
-const hasShared = (): boolean => 'crossOriginStorage' in (globalThis.navigator ?? {})
-
-/** Whether a loaded model was stored. */
-function isStored(source: PortableSource, { cache = 'use' }: LoadOptions): boolean {
-  const isRequest = typeof source === 'object' && 'request' in source
-  const url = typeof source === 'string' ? source : isRequest ? source.request.url : ''
-  return cache !== 'off' && /^https?:/.test(url)
-}
-
 async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)
-  const { LocalTransport } = await fetched(() => import('../protocol/local-transport.js'))
-  return new LocalTransport()
+  return new (await fetched(() => import('../protocol/local-transport.js'))).LocalTransport()
 }

@@ -128,6 +128,10 @@ const meaningOf = (meaning: boolean | CallPart): Pick<Token, 'channel' | 'call'>
   return { channel: 'call', call: { index, ...(name && { id: newId('call_', 24), name }), ...(ends && { ends }) } }
 }
 
+/** As with the progress of a load, the page is called when the crate has returned. */
+const later = <T>(onItem: ((item: T) => void) | undefined) =>
+  (item: T) => queueMicrotask(() => onItem?.(item))
+
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
   generate: async (model, [input, { responseFormat, ...options }], { onItem, signal }) => {
     const onToken = (
@@ -170,10 +174,9 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   logits: (model, [ids]) => model.logits(ids),
   decide: (model, [text, options], { signal }) => model.decide(text, options, signal),
   embed: (model, [texts, options], { onItem, signal }) =>
-    // As with the progress of a load, the page is called when the crate has returned.
-    model.embed(texts, options, done => queueMicrotask(() => onItem?.(done)), signal),
+    model.embed(texts, options, later(onItem), signal),
   inspect: (model, [input, options], { onItem, signal }) =>
-    model.inspect(input, options, share => onItem?.(share), signal),
+    model.inspect(input, options, later(onItem), signal),
   loadAdapter: (model, [file]) => model.loadAdapter(file),
   setAdapters: (model, [adapters]) => model.setAdapters(adapters),
   freeAdapter: (model, [id]) => { model.freeAdapter(id) },

@@ -109,10 +109,7 @@ export class WorkerTransport implements Transport {
         signal?.addEventListener('abort', cancel)
       })
     } catch (error) {
-      // The options hold something that cannot be posted, most likely a function.
-      throw isUncloneable(error)
-        ? new BitNetError('bad-option', `bad option: ${error.message}`, { cause: error })
-        : error
+      throw named(error)
     } finally {
       signal?.removeEventListener('abort', cancel)
       this.#inFlight.delete(id)
@@ -204,8 +201,20 @@ function start(): Worker {
   }
 }
 
-const isUncloneable = (error: unknown): error is DOMException =>
+/** A copy. Throws `bad-option` for what cannot be copied, nor posted. */
+export function copied<T>(value: T): T {
+  try {
+    return structuredClone(value)
+  } catch (error) {
+    throw named(error)
+  }
+}
+
+/** If the options hold something that cannot be posted, most likely a function, the error that says so. */
+const named = (error: unknown): unknown =>
   error instanceof DOMException && error.name === 'DataCloneError'
+    ? new BitNetError('bad-option', `bad option: ${error.message}`, { cause: error })
+    : error
 
 /**
  * The error of a script that failed. A script that throws gives an event with a message. A script

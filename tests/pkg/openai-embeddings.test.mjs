@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { load, refuses } from './answerer.mjs'
+import { embedded } from './embedded.mjs'
 
 const { readEmbeddingRequest } = await load('openai/embeddings')
 const { answer } = await load('openai/server')
-const { embed } = await load('page/embed')
 const { BitNetError } = await load('error')
 
 /** A transport's `embed`: each text has the vector of its length and 0.1. */
@@ -22,7 +22,7 @@ const transport = () => {
   return { asked, call }
 }
 
-const modelOf = ({ call }) => ({ info: { name: 'tiny' }, embed: (texts, options) => embed(call, texts, options) })
+const modelOf = ({ call }) => ({ info: { name: 'tiny' }, embed: (texts, options) => embedded(call, texts, options) })
 
 const clientOf = model => new OpenAI({
   apiKey: '-', maxRetries: 0, fetch: (input, init) => answer(model, input, init)
@@ -75,14 +75,14 @@ test('failures have a status, and an abort ends the call', async () => {
     })
   }
   const stop = AbortSignal.abort(new Error('enough'))
-  await assert.rejects(embed(transport().call, ['a'], { signal: stop }), /enough/)
+  await assert.rejects(embedded(transport().call, ['a'], { signal: stop }), /enough/)
 })
 
 test('many texts are embedded some at a time, with their progress', async () => {
   const from = transport()
   const texts = Array.from({ length: 600 }, (_, n) => 'x'.repeat(n % 7))
   const said = []
-  const vectors = await embed(from.call, texts, { onProgress: progress => said.push(progress) })
+  const vectors = await embedded(from.call, texts, { onProgress: progress => said.push(progress) })
   assert.deepEqual(vectors.map(([first]) => first), texts.map(text => text.length))
   assert.ok(from.asked.length > 1 && from.asked.every(({ texts }) => texts.length <= 256))
   assert.deepEqual(said.at(-1), { done: 600, total: 600, tokens: 1200, cut: from.asked.length })
@@ -101,7 +101,7 @@ test('an abort between two calls ends them, and an error of onProgress does not'
     if (done === 256) stop.abort(new Error('enough'))
     throw new Error('the page')
   }
-  await assert.rejects(embed(from.call, Array(600).fill('a'), { signal: stop.signal, onProgress }), /enough/)
+  await assert.rejects(embedded(from.call, Array(600).fill('a'), { signal: stop.signal, onProgress }), /enough/)
   assert.equal(from.asked.length, 1)
   assert.ok(reported.length > 0 && reported.every(message => message === 'the page'))
   delete globalThis.reportError
@@ -110,16 +110,15 @@ test('an abort between two calls ends them, and an error of onProgress does not'
 test('wrong texts and options are refused before any work', async () => {
   const from = transport()
   for (const [texts, options, name] of [
-    ['a', {}, 'texts'], [['a', 7], {}, 'texts[1]'], [[[1]], {}, 'texts[0]'], [['a'], [], 'options'],
-    [['a'], { signal: 7 }, 'signal'], [['a'], { onProgress: 7 }, 'onProgress']
+    ['a', {}, 'texts'], [['a', 7], {}, 'texts[1]'], [[[1]], {}, 'texts[0]'], [['a'], { onProgress: 7 }, 'onProgress']
   ]) {
-    await assert.rejects(embed(from.call, texts, options), error => {
+    await assert.rejects(embedded(from.call, texts, options), error => {
       assert.deepEqual([error.code, error.message.includes(`\`${name}\``)], ['bad-option', true], error.message)
       return true
     })
   }
   assert.equal(from.asked.length, 0)
   // The options of no texts are checked too.
-  assert.deepEqual(await embed(from.call, [], { task: 'query' }), [])
+  assert.deepEqual(await embedded(from.call, [], { task: 'query' }), [])
   assert.deepEqual(from.asked, [{ texts: [], options: { task: 'query' } }])
 })

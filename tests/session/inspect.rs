@@ -47,6 +47,11 @@ fn prompt() -> Vec<u32> {
     noise(21)
 }
 
+/// More tokens than a GPU takes in the first pass, which has more than it computes in groups.
+fn long_prompt() -> Vec<u32> {
+    noise(100)
+}
+
 #[test]
 fn activations_are_those_of_the_values_that_the_reference_computes() {
     let ids = prompt();
@@ -163,6 +168,39 @@ fn attention_is_the_same_on_each_engine_and_in_each_kind_of_cache() {
             }
         }
     }
+}
+
+/// A GPU has other kernels for a pass of many tokens. Here it also takes two of them.
+#[test]
+fn long_prompts_have_the_numbers_of_the_reference() {
+    let (ids, model) = (long_prompt(), "qwen3-q2_0");
+    let head = Head { block: 1, head: 1 };
+    let options = InspectOptions { sites: SITES.to_vec(), head: Some(head), top: None };
+    let expected = inspect(&mut load(&Setup::exact().on_reference(), model), &ids, &options);
+    for setup in [Setup::exact(), Setup::exact().like_a_card()] {
+        let found = inspect(&mut load(&setup, model), &ids, &options);
+        let off = largest_difference(&found.attention, &expected.attention);
+        assert!(off < 2e-3, "attention: {off}");
+        for (found, expected) in found.activations.iter().zip(&expected.activations) {
+            let size = expected.max.abs().max(expected.min.abs());
+            let numbers = |one: &Activations| [one.min, one.max, one.rms];
+            let off = largest_difference(&numbers(found), &numbers(expected)) / size;
+            assert!(off < 2e-3, "{found:?}, not {expected:?}");
+        }
+    }
+}
+
+/// The first passes show how many tokens one may have. If each of them were slow, there would be more passes of few tokens.
+#[test]
+fn passes_become_longer() {
+    let setup = Setup { pass: Some(400), ..Setup::default().on_reference() };
+    let session = &mut setup.small();
+    let (ids, layers) = (noise(400), session.info().layers);
+    let options = InspectOptions { sites: SITES.to_vec(), ..InspectOptions::default() };
+    let mut passes = 0;
+    block_on(session.inspect(&ids, &options, &mut |_| passes += 1)).unwrap();
+    let short = SITES.len() * layers * ids.len().div_ceil(64);
+    assert!(passes < short, "{passes} of {short}");
 }
 
 #[test]
