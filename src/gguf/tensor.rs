@@ -132,6 +132,9 @@ pub mod type_id {
     pub const PQ2_0: u32 = 142;
 }
 
+/// The largest number of elements. JavaScript has larger numbers, but not each of them.
+const MAX_NUMBER: u64 = 1 << 53;
+
 /// A row of the table, as it is in the file.
 pub(super) struct Entry {
     name: String,
@@ -159,7 +162,8 @@ pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Entry>, S
             ne.push(cursor.u64("a tensor's dimensions")?);
         }
         let elements = ne.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim));
-        if elements.is_none_or(|n| n > i64::MAX as u64) {
+        // A dimension may be larger than the product, if another one is 0.
+        if elements.is_none_or(|n| n > MAX_NUMBER) || ne.iter().any(|&dim| dim > MAX_NUMBER) {
             return cursor.bad(format_args!("tensor `{name}` has the impossible shape {ne:?}"));
         }
         let type_id = cursor.u32("a tensor's type")?;

@@ -4,11 +4,14 @@
 //! An ordinary call is not slower for it. Here each point in the model is a pass of the whole prompt up to
 //! there, so that an inspection takes as long as some dozens of prompts.
 
+use web_time::Instant;
+
 use super::caches::{Wanted, given_up};
 use super::loaded::Session;
 use super::room::MAX_KEPT;
 use crate::compute::{Site, Span, Tap};
 use crate::error::{Error, Result};
+use crate::model::Config;
 use crate::sampling::Logprobs;
 
 /// The most tokens of which the attention is read: it has a number for each two of them.
@@ -62,7 +65,7 @@ pub struct Activations {
     /// The root of the mean of the squares of all that are finite.
     pub rms: f32,
     /// How many are infinite or no numbers.
-    pub nan: usize,
+    pub not_finite: usize,
 }
 
 /// Values that are being summed up.
@@ -75,14 +78,14 @@ struct Summing {
 impl Summing {
     fn new(block: usize, site: Site) -> Self {
         let (min, max) = (f32::INFINITY, f32::NEG_INFINITY);
-        let sums = Activations { block, site, min, max, rms: 0.0, nan: 0 };
+        let sums = Activations { block, site, min, max, rms: 0.0, not_finite: 0 };
         Self { sums, squares: 0.0, numbers: 0 }
     }
 
     fn add(&mut self, values: &[f32]) {
         for &value in values {
             if !value.is_finite() {
-                self.sums.nan += 1;
+                self.sums.not_finite += 1;
                 continue;
             }
             self.sums.min = self.sums.min.min(value);
@@ -107,7 +110,7 @@ impl Session {
     ///
     /// Errors: `bad-option` for no ids, ids outside of the vocabulary, a block or head that there is not, and
     /// attention of more than 2048 tokens; `context-full`; `embedding-model` if candidates of a model are asked
-    /// for that does not answer; `device-lost`.
+    /// for that does not answer; `device-lost`. A KV cache that cannot grow is no error: idle sequences give up their room.
     pub async fn inspect(
         &mut self,
         ids: &[u32],
@@ -161,25 +164,26 @@ impl Session {
         let first = self.caches.running(id)?.first();
 
         let n_layer = self.engine.config().n_layer;
-        let passes = ids.len().div_ceil(self.pass_tokens());
-        let (points, heads) = (n_layer * options.sites.len(), usize::from(options.head.is_some()));
-        let steps = options.top.map_or(0, |_| ids.len());
-        let all = ((points + heads) * passes + steps).max(1) as f64;
+        let points =
+            (0..n_layer).flat_map(|block| options.sites.iter().map(move |&site| (block, site)));
+        let (heads, tops) = (options.head.iter().count(), options.top.iter().count());
+        let all = ((n_layer * options.sites.len() + heads + tops) * ids.len()).max(1);
         let mut done = 0;
-        let mut next = || {
-            done += 1;
-            progress(f64::from(done) / all);
+        let mut next = |tokens: usize| {
+            done += tokens;
+            progress(done as f64 / all as f64);
         };
 
         let mut found = Inspected::default();
-        for block in 0..n_layer {
-            for &site in &options.sites {
-                let mut sums = Summing::new(block, site);
-                let mut add = |values: Vec<f32>| sums.add(&values);
-                self.each_value(ids, first, Tap::Product(block, site), &mut add, &mut next).await?;
-                found.activations.push(sums.finish());
-            }
+        // The last block comes first: it shows how many tokens a pass may have.
+        for (block, site) in points.rev() {
+            let mut sums = Summing::new(block, site);
+            let mut add = |values: Vec<f32>| sums.add(&values);
+            let tap = Tap::Product(block, site);
+            self.each_value(ids, first, (block, tap), &mut add, &mut next).await?;
+            found.activations.push(sums.finish());
         }
+        found.activations.reverse();
         if let Some(head) = options.head {
             found.attention = self.attention(ids, first, head, &mut next).await?;
         }
@@ -189,42 +193,49 @@ impl Session {
         Ok(found)
     }
 
-    /// Computes all tokens as far as `tap`, in passes. Calls `take` with the values of each token.
+    /// Computes all tokens as far as `tap`, which is in `block`, in passes. Calls `take` with the values of each token.
     async fn each_value(
-        &self,
+        &mut self,
         ids: &[u32],
         first: usize,
-        tap: Tap,
+        (block, tap): (usize, Tap),
         take: &mut dyn FnMut(Vec<f32>),
-        next: &mut dyn FnMut(),
+        next: &mut dyn FnMut(usize),
     ) -> Result<()> {
         let mut pos = 0;
-        for ids in ids.chunks(self.pass_tokens()) {
+        while pos < ids.len() {
+            let most = self.pass_tokens();
+            let ids = &ids[pos..ids.len().min(pos + most)];
             let chosen: Vec<usize> = (0..ids.len()).collect();
             let span = Span { first, pos, ids, next: None };
-            self.engine.tap(&[span], &chosen, tap).take().await?.into_iter().for_each(&mut *take);
+            let submitted = Instant::now();
+            let values = self.engine.tap(&[span], &chosen, tap).take().await?;
+            // Only a pass through all blocks takes as long as a chunk of a prompt.
+            if block + 1 == self.engine.config().n_layer {
+                self.chunks.pass_done((ids.len(), most), submitted, Instant::now());
+            }
+            values.into_iter().for_each(&mut *take);
             pos += ids.len();
-            next();
+            next(ids.len());
         }
         Ok(())
     }
 
     /// The weights of attention `[n_tokens, n_tokens]` of a head.
     async fn attention(
-        &self,
+        &mut self,
         ids: &[u32],
         first: usize,
         Head { block, head }: Head,
-        next: &mut dyn FnMut(),
+        next: &mut dyn FnMut(usize),
     ) -> Result<Vec<f32>> {
-        let config = self.engine.config();
-        let (n_head_kv, head_dim) = (config.n_head_kv, config.head_dim);
+        let &Config { n_head, n_head_kv, head_dim, .. } = self.engine.config();
         let mut queries = Vec::with_capacity(ids.len());
         let mut take = |q: Vec<f32>| queries.push(q[head * head_dim..][..head_dim].to_vec());
-        self.each_value(ids, first, Tap::Queries(block), &mut take, next).await?;
+        self.each_value(ids, first, (block, Tap::Queries(block)), &mut take, next).await?;
 
         let cache = self.engine.read_cache(2 * block, first, ids.len()).take().await?;
-        let head_kv = head / (config.n_head / n_head_kv);
+        let head_kv = head / (n_head / n_head_kv);
         let kv = self.info.kv;
         let keys: Vec<Vec<f32>> = cache
             .chunks_exact(self.engine.position_bytes() / size_of::<u32>())
@@ -249,7 +260,7 @@ impl Session {
         ids: &[u32],
         first: usize,
         top: usize,
-        next: &mut dyn FnMut(),
+        next: &mut dyn FnMut(usize),
     ) -> Result<Vec<Logprobs>> {
         self.engine.use_cache(first);
         let mut candidates = Vec::with_capacity(ids.len());
@@ -259,7 +270,7 @@ impl Session {
                 Some(&following) => Logprobs::new(&logits, following, top),
                 None => Logprobs { logprob: 0.0, ..Logprobs::new(&logits, 0, top) },
             });
-            next();
+            next(1);
         }
         Ok(candidates)
     }
@@ -284,10 +295,10 @@ mod tests {
             min: -4.0,
             max: 3.0,
             rms: 12.5_f32.sqrt(),
-            nan: 3,
+            not_finite: 3,
         };
         assert_eq!(found, expected);
-        let none = Activations { min: 0.0, max: 0.0, rms: 0.0, nan: 1, ..expected };
+        let none = Activations { min: 0.0, max: 0.0, rms: 0.0, not_finite: 1, ..expected };
         assert_eq!(summed(&[f32::NAN]), none);
     }
 }

@@ -351,6 +351,15 @@ impl Tokenizer {
         Ok(bytes.strip_prefix(space).unwrap_or(bytes))
     }
 
+    /// The text of a token that follows `last`, for people who look at tokens. Unlike in a text, a special token
+    /// has the one by which it is written. Bytes that are not UTF-8 become U+FFFD.
+    ///
+    /// Errors: as [`bytes`](Self::bytes).
+    pub fn text_after(&self, last: Option<u32>, id: u32) -> Result<Cow<'_, str>> {
+        let bytes = self.bytes_after(last, id)?;
+        Ok(self.special_text(id).map_or_else(|| String::from_utf8_lossy(bytes), Cow::Borrowed))
+    }
+
     /// Whether a text begins after `last`: `last` is a special token, or there is none.
     fn begins_text(&self, last: Option<u32>) -> bool {
         let kind = |id: u32| self.kinds.get(id as usize);

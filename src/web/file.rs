@@ -16,10 +16,11 @@ use crate::gguf::{Gguf, TensorInfo};
 use crate::source::{Reader, Source};
 use crate::ternary::Layout;
 
-/// The header of a file, and a way to read the rest.
+/// The table of a file, and a way to read its tensors. All other metadata, such as the vocabulary, is gone.
 #[wasm_bindgen]
 pub struct WasmFile {
-    gguf: Gguf,
+    names: Vec<String>,
+    tensors: Vec<TensorInfo>,
     len: u64,
     read: Function,
 }
@@ -61,15 +62,16 @@ impl WasmFile {
     ) -> Result<WasmFile, JsValue> {
         let len = length as u64;
         let given = Given::new(len, read.clone());
-        let gguf = given.thrown(Gguf::read(&mut Reader::new(given.clone())).await)?;
-        Ok(Self { gguf, len, read })
+        let Gguf { metadata, tensors, .. } =
+            given.thrown(Gguf::read(&mut Reader::new(given.clone())).await)?;
+        let text = |key| Ok::<_, Error>(metadata.text(key)?.unwrap_or_default().to_owned());
+        let names = vec![text("general.name")?, text("general.architecture")?];
+        Ok(Self { names, tensors, len, read })
     }
 
     /// The model's name and architecture, as the file has them; empty if it has none.
-    pub fn names(&self) -> Result<Vec<String>, JsValue> {
-        let text =
-            |key| Ok::<_, Error>(self.gguf.metadata.text(key)?.unwrap_or_default().to_owned());
-        Ok(vec![text("general.name")?, text("general.architecture")?])
+    pub fn names(&self) -> Vec<String> {
+        self.names.clone()
     }
 
     /// The tensors, in the order of the file.
@@ -84,7 +86,7 @@ impl WasmFile {
                 layer: layer(&tensor.name),
             })
         };
-        let all = self.gguf.tensors.iter().map(tensor);
+        let all = self.tensors.iter().map(tensor);
         Ok(all.collect::<Result<js_sys::Array, _>>()?.into())
     }
 
@@ -119,7 +121,7 @@ impl WasmFile {
 impl WasmFile {
     fn tensor(&self, name: &str) -> Result<&TensorInfo> {
         let missing = || bad_option("name", format!("there is no tensor `{name}`"));
-        self.gguf.tensor(name).ok_or_else(missing)
+        self.tensors.iter().find(|tensor| tensor.name == name).ok_or_else(missing)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The options of `inspect` from JavaScript, and its results.
 
+use std::borrow::Cow;
+
 use js_sys::{Float32Array, Reflect};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
@@ -16,7 +18,7 @@ use crate::tokenizer::Tokenizer;
 /// The points in a block, by their names for users.
 const SITES: [(&str, Site); 4] = [
     ("qkv", Site::Qkv),
-    ("attention", Site::Output),
+    ("attention-out", Site::Output),
     ("gate", Site::GateUp),
     ("block", Site::Down),
 ];
@@ -50,9 +52,12 @@ pub(super) fn options(value: JsValue) -> Result<InspectOptions> {
 
 /// The points with these names, in the order in which a block computes them.
 fn sites(names: &[String]) -> Result<Vec<Site>> {
+    if names.is_empty() {
+        return Err(bad_option("at", "must not be empty"));
+    }
     let is_known = |name: &String| SITES.iter().any(|site| site.0 == name);
     if let Some(n) = names.iter().position(|name| !is_known(name)) {
-        let why = "must be 'qkv', 'attention', 'gate' or 'block'";
+        let why = "must be 'qkv', 'attention-out', 'gate' or 'block'";
         return Err(bad_option(&format!("at[{n}]"), why));
     }
     let is_named = |site: &&(&str, Site)| names.iter().any(|name| name == site.0);
@@ -86,7 +91,8 @@ struct Activations {
     min: f32,
     max: f32,
     rms: f32,
-    nan: usize,
+    #[serde(rename = "notFinite")]
+    not_finite: usize,
 }
 
 #[derive(Serialize)]
@@ -104,12 +110,12 @@ pub(super) fn result(
 ) -> Result<JsValue, JsValue> {
     let token = |n: usize| {
         let (id, before) = (ids[n], n.checked_sub(1));
-        let bytes = tokenizer.bytes_after(before.map(|before| ids[before]), id)?;
-        let next =
-            found.candidates.get(n).map(|found| alternatives(tokenizer, Some(id), &found.top));
+        let text = |after, id| tokenizer.text_after(after, id).map(Cow::into_owned);
+        let following = |next| text(Some(id), next);
+        let next = found.candidates.get(n).map(|found| alternatives(&found.top, &following));
         Ok::<_, Error>(Token {
             id,
-            text: String::from_utf8_lossy(bytes).into_owned(),
+            text: text(before.map(|before| ids[before]), id)?,
             special: tokenizer.special_text(id).is_some(),
             logprob: before.and_then(|n| found.candidates.get(n)).map(|found| found.logprob),
             next: next.transpose()?,
@@ -122,7 +128,7 @@ pub(super) fn result(
         min: one.min,
         max: one.max,
         rms: one.rms,
-        nan: one.nan,
+        not_finite: one.not_finite,
     });
     let inspection = Inspection {
         tokens: (0..ids.len()).map(token).collect::<Result<_>>()?,

@@ -27,20 +27,21 @@ impl<'a> Logprobs<'a> {
     pub(super) fn of(tokenizer: &'a Tokenizer, token: &Token) -> Result<Option<Self>> {
         let (Some(id), Some(logprobs)) = (token.id, &token.logprobs) else { return Ok(None) };
         let bytes = tokenizer.bytes_after(token.after, id)?;
-        let top = alternatives(tokenizer, token.after, &logprobs.top)?;
+        let text = |id| {
+            let bytes = tokenizer.bytes_after(token.after, id)?;
+            Ok(String::from_utf8_lossy(bytes).into_owned())
+        };
+        let top = alternatives(&logprobs.top, &text)?;
         Ok(Some(Self { logprob: logprobs.logprob, bytes, top }))
     }
 }
 
-/// The tokens of `top` after the token `after`.
+/// The tokens of `top`, each with its `text`.
 pub(super) fn alternatives(
-    tokenizer: &Tokenizer,
-    after: Option<u32>,
     top: &[(u32, f32)],
+    text: &dyn Fn(u32) -> Result<String>,
 ) -> Result<Vec<Alternative>> {
-    let alternative = |&(id, logprob): &(u32, f32)| {
-        let text = String::from_utf8_lossy(tokenizer.bytes_after(after, id)?).into_owned();
-        Ok(Alternative { id, text, logprob })
-    };
+    let alternative =
+        |&(id, logprob): &(u32, f32)| Ok(Alternative { id, text: text(id)?, logprob });
     top.iter().map(alternative).collect()
 }

@@ -71,7 +71,7 @@ fn activations_are_those_of_the_values_that_the_reference_computes() {
                 let rms = (squares / values.len() as f64).sqrt() as f32;
                 let min = values.iter().copied().fold(f32::INFINITY, f32::min);
                 let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                expected.push(Activations { block, site, min, max, rms, nan: 0 });
+                expected.push(Activations { block, site, min, max, rms, not_finite: 0 });
             }
         }
         for (setup, allowed) in [
@@ -84,7 +84,7 @@ fn activations_are_those_of_the_values_that_the_reference_computes() {
             assert_eq!(found.len(), 4 * n_layer);
             for (found, expected) in found.iter().zip(&expected) {
                 assert_eq!(
-                    (found.block, found.site, found.nan),
+                    (found.block, found.site, found.not_finite),
                     (expected.block, expected.site, 0)
                 );
                 let size = expected.max.abs().max(expected.min.abs());
