@@ -193,7 +193,7 @@ fn long_prompts_have_the_numbers_of_the_reference() {
 /// The first passes show how many tokens one may have. If each of them were slow, there would be more passes of few tokens.
 #[test]
 fn passes_become_longer() {
-    let setup = Setup { pass: Some(400), ..Setup::default().on_reference() };
+    let setup = Setup { pass: Some(400), chunk: Some(400), ..Setup::default().on_reference() };
     let session = &mut setup.small();
     let (ids, layers) = (noise(400), session.info().layers);
     let options = InspectOptions { sites: SITES.to_vec(), ..InspectOptions::default() };
