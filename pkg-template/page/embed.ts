@@ -22,7 +22,7 @@ export async function* steps(
   const vectors: Float32Array[] = []
   const progress: EmbedProgress = { done: 0, total: texts.length, tokens: 0, cut: 0 }
   const tell = (more: Partial<EmbedProgress>) => {
-    // What is on its way when the signal aborts comes after the promise has rejected.
+    // An item that is on its way when the signal aborts comes after the promise has rejected.
     if (!signal?.aborted) report(onProgress, Object.assign(progress, more) && { ...progress })
   }
   for (;;) {

@@ -43,7 +43,7 @@ export async function ofUrl(url: URL, signal: AbortSignal | undefined): Promise<
   }
 }
 
-/** What a server says of a file. It may have put another one there since the last answer. */
+/** A file as its server describes it. At the next answer it may have another one. */
 interface Served {
   length: number
   etag: string | null

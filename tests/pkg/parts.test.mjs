@@ -25,7 +25,7 @@ const serving = async (t, answer) => {
   const server = createServer((request, response) => {
     const { status, headers, body } = answer(request)
     response.writeHead(status, headers)
-    // In two pieces the answer has no length of its own.
+    // Written in two, the answer has no length of its own.
     response.write(body.slice(0, 1))
     response.end(body.slice(1))
   }).listen(0, 'localhost')

@@ -37,7 +37,7 @@ for (const backend of ['webgpu', 'cpu'] as const) {
       expect(activations!.map(({ layer, at }) => [layer, at])).toEqual(
         Array.from({ length: layers }, (_, layer) => [[layer, 'qkv'], [layer, 'block']]).flat()
       )
-      for (const { min, max, rms, nan } of activations!) expect([min < max, rms > 0, nan]).toEqual([true, true, 0])
+      for (const { min, max, rms, notFinite } of activations!) expect([min < max, rms > 0, notFinite]).toEqual([true, true, 0])
       expect([attention!.layer, attention!.head, weights.length]).toEqual([1, 1, ids.length ** 2])
       for (let n = 0; n < ids.length; n++) {
         const row = weights.slice(n * ids.length, (n + 1) * ids.length)
@@ -54,14 +54,21 @@ test('a conversation has its template, ids are taken as they are, and wrong opti
   const { chat, counted, bare } = await page.evaluate(async () => {
     const { model } = window
     const messages = [{ role: 'user' as const, content: 'Hi' }]
-    const chat = await model.inspect(messages)
+    const chat = await model.inspect(messages, { what: ['candidates'], top: 20 })
     return { chat, counted: await model.countTokens(messages), bare: await model.inspect(Uint32Array.of(5, 6)) }
   })
   expect([chat.tokens.length, chat.tokens.some(({ special }) => special)]).toEqual([counted, true])
+  // Special tokens are seen, among the prompt's and among those that could have come.
+  const texts = new Map(chat.tokens.filter(({ special }) => special).map(({ id, text }) => [id, text]))
+  for (const text of texts.values()) expect(text).toMatch(/^<.+>$/)
+  for (const { id, text } of chat.tokens.flatMap(({ next = [] }) => next)) {
+    if (texts.has(id)) expect(text).toBe(texts.get(id))
+  }
   expect(bare.tokens.map(({ id }) => id)).toEqual([5, 6])
   expect(Object.keys(bare)).toEqual(['tokens'])
   for (const [options, said] of [
-    [`{ what: ['logits'] }`, 'what[0]'], [`{ what: ['activations'], at: ['ffn'] }`, 'at[0]'], ['{ top: 21 }', 'top'],
+    [`{ what: ['logits'] }`, 'what[0]'], [`{ what: ['activations'], at: ['ffn'] }`, 'at[0]'],
+    [`{ what: ['activations'], at: [] }`, 'at'], ['{ top: 21 }', 'top'],
     [`{ what: ['attention'], layer: 99 }`, 'layer'], [`{ what: ['attention'], head: 99 }`, 'head'], ['{ layers: 1 }', 'layers']
   ]) {
     expect(await failure(page, `await window.model.inspect('a', ${options})`), options).toMatchObject({

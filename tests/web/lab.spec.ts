@@ -95,8 +95,8 @@ test('an inspection of a report is drawn with its numbers', async ({ lab }) => {
   expect([colours[ORANGE], colours[WHITE]]).toEqual([1, 7])
 
   expect(await rowsOf(lab, 'activations-table')).toEqual(content.activations.map(
-    ({ layer, at, min, max, rms, nan }: Record<string, number>) =>
-      [String(layer), at, figure(min!), figure(max!), figure(rms!), String(nan)]
+    ({ layer, at, min, max, rms, notFinite }: Record<string, number>) =>
+      [String(layer), at, figure(min!), figure(max!), figure(rms!), String(notFinite)]
   ))
   await expect(lab.locator('#activations-chart canvas')).toBeVisible()
   await expectAccessible(lab)

@@ -70,7 +70,7 @@ async function inspect() {
   try {
     const input = isChecked('inspect-chat') ? [{ role: 'user' as const, content: text.value }] : text.value
     show(await model.inspect(input, {
-      what, layer: layer.valueAsNumber, head: head.valueAsNumber, top: 10, at: ['attention', 'block'],
+      what, layer: layer.valueAsNumber, head: head.valueAsNumber, top: 10, at: ['attention-out', 'block'],
       signal: mine.signal, onProgress: share => { progress.value = share }
     }))
     showNotice('loss', null)
@@ -171,8 +171,8 @@ function showActivations({ activations }: Inspection) {
   byId('activations', HTMLElement).hidden = !activations
   if (!activations) return
   fillTable(byId('activations-table', HTMLTableElement), ['Layer', 'Point', 'Least', 'Greatest', 'Root mean square', 'Not finite'],
-    activations.map(({ layer, at, min, max, rms, nan }) =>
-      ({ name: String(layer), cells: [at, figure(min), figure(max), figure(rms), String(nan)] })))
+    activations.map(({ layer, at, min, max, rms, notFinite }) =>
+      ({ name: String(layer), cells: [at, figure(min), figure(max), figure(rms), String(notFinite)] })))
   const stream = activations.filter(({ at }) => at === 'block')
   lines(byId('activations-chart', HTMLElement), {
     x: { title: 'Layer', values: stream.map(({ layer }) => layer) },
