@@ -29,7 +29,7 @@ export interface InspectOptions extends AbortOptions {
   /**
    * The points in a layer whose activations are read. `qkv`: queries, keys and values before they are normed and rotated.
    * `attention-out`: the residual stream after attention. `gate`: the gated values of the feed-forward network. `block`: the
-   * residual stream after the layer. One at least. Default: `['block']`.
+   * residual stream after the layer. An empty list is `bad-option`. Default: `['block']`.
    */
   at?: readonly ActivationPoint[]
   /** The layer of the attention. Default: 0, the first. `info.layers` has their number. */

@@ -1,4 +1,4 @@
-// `npm run screenshot`: the picture of the chat in README.md, taken of the pages in dist/. Look at it before you commit it.
+// `npm run screenshot`: takes README.md's picture of the chat, from the pages in dist/. Look at it before you commit it.
 import { existsSync } from 'node:fs'
 import { inRoot } from './paths.mjs'
 import { heading, main, Stop } from './report.mjs'

@@ -32,7 +32,7 @@ export async function loadAdapter(
   return adapter
 }
 
-/** Applies adapters to a model, and gives it a hash of them and their scales. See `BitNet.setAdapters`. */
+/** Applies adapters to a model, and sets its `adaptersHash`. See `BitNet.setAdapters`. */
 export async function setAdapters(
   transport: Transport, adapters: readonly AppliedAdapter[], model: { adaptersHash: string }
 ): Promise<void> {

@@ -475,7 +475,7 @@ export class BitNet {
     })
   }
 
-  /** Queues each of the steps of a script, with copies of what it is given: later changes count no more. */
+  /** Queues each step of a script. The script gets copies, so that the caller may change its own values at once. */
   async #steps<I, O extends StepsOptions, T>(
     script: () => Promise<Script<I, O, T>>, input: I, options: O = {} as O
   ): Promise<T> {

@@ -3,7 +3,7 @@ import { abortOf } from './abort.js'
 import { sizeOf } from './missing.js'
 import { BitNetError } from '../error.js'
 
-/** Bytes that are read of an address at a time, if so many are left. A disk needs no more than is asked for. */
+/** The bytes that one request to a server asks for, at least, so that small reads share it. Reads of a disk are as large as asked for. */
 const AHEAD = 8 << 20
 
 /** A file that can be read in parts. */
@@ -100,7 +100,7 @@ async function partOf(
   }
 }
 
-/** The body of an answer, if it has so many bytes. No more of them are read. */
+/** The body of an answer. Nothing if it is not `length` bytes long. A longer one is not read to its end. */
 async function exactly(response: Response, length: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const bytes = new Uint8Array(length)
   const reader = response.body?.getReader()

@@ -247,7 +247,7 @@ export class SearchIndex<M = unknown> {
     const vectors = await this.#model.embed(texts, {
       ...vectorOptions(this.#settings), ...options, ...(signal && { signal })
     })
-    // The adapters may have been changed before the texts' turn came.
+    // Calls wait for their turn. Meanwhile `setAdapters` may have changed the model.
     checkAdapters(this.#ours, this.#model.adaptersHash)
     checkVectors(vectors, texts.length, this.#contents.rows.dimensions)
     return vectors

@@ -43,10 +43,10 @@ export const buildPackage = () => {
   note(PKG, print)
 }
 
-/** Says of the modules' files where they are, and of what they were made. */
+/** A note of the last build: the fingerprint of its inputs, and the paths of the files that it made. */
 const MODULES = join(STAGE, 'modules.json')
 
-/** The modules and their scripts: where each file of the package is. They take minutes, and most changes are not theirs. */
+/** Builds the modules of WebAssembly, unless their inputs are as they were: that takes minutes. Gives the path of each file of the package. */
 const buildModules = ofCpu => {
   const print = modulesFingerprint()
   const known = existsSync(MODULES) ? JSON.parse(readFileSync(MODULES, 'utf8')) : {}

@@ -308,7 +308,7 @@ impl<'a> OnEmbedding<'a> {
     }
 }
 
-/// Rows of the embedding's first matrices that are made in memory at once.
+/// The embedding has a row for each token. So many of an adapter's rows are uploaded at a time, to save memory.
 const ROWS_AT_ONCE: usize = 4096;
 
 /// The ranks of pairs on the same matrix, together.

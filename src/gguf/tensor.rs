@@ -162,7 +162,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Entry>, S
             ne.push(cursor.u64("a tensor's dimensions")?);
         }
         let elements = ne.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim));
-        // A dimension may be larger than the product, if another one is 0.
+        // Each dimension is checked too: a product with a 0 in it is 0, whatever the others are.
         if elements.is_none_or(|n| n > MAX_NUMBER) || ne.iter().any(|&dim| dim > MAX_NUMBER) {
             return cursor.bad(format_args!("tensor `{name}` has the impossible shape {ne:?}"));
         }

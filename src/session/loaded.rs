@@ -176,7 +176,7 @@ impl Session {
     /// cache is computed again when it is next needed. The adapters are applied again.
     ///
     /// Errors: `integrity` if the two were not loaded from the same file; `bad-adapter`, `out-of-memory` and
-    /// `device-lost`, from applying adapters ([`Memory::set_adapters`] takes others).
+    /// `device-lost` if the adapters cannot be applied. [`Memory::set_adapters`] chooses other ones before.
     pub async fn recall(&mut self, memory: &Memory) -> Result<()> {
         if self.file != memory.file {
             return Err(Error::Integrity {

@@ -158,6 +158,20 @@ test('files that are no reports, or another tab’s, are refused with a sentence
   await expect(notice).toHaveCount(0)
 })
 
+test('an opening that hangs is stopped, and the file that was open stays', async ({ lab }) => {
+  await lab.goto('/lab/#weights')
+  await lab.getByRole('button', { name: 'Open the bundled model' }).click()
+  const facts = lab.locator('#weights-facts')
+  await expect(facts).toContainText('90 tensors', SLOW)
+  await lab.route('**/never.gguf', () => {})
+  await lab.locator('#weights-address').fill(new URL('/never.gguf', lab.url()).href)
+  await lab.locator('#open-file').getByRole('button', { name: 'Open', exact: true }).click()
+  await expect(facts).toHaveText('Opening …')
+  await lab.locator('#weights-stop').click()
+  await expect(facts).toContainText('90 tensors')
+  await expect(lab.locator('#weights-stop')).toBeHidden()
+})
+
 test('the weights of a file have its counts, over the layers and as a picture', async ({ lab }) => {
   await tab(lab, 'Weights').click()
   await lab.getByLabel('A file on this device').setInputFiles('models/tiny-stories.gguf')

@@ -52,6 +52,28 @@ test('a model that cannot be had is said, and the next click tries again', async
   await expect(answer(page)).toContainText('Once', SLOW)
 })
 
+test('a model whose worker has ended is loaded anew by the next click', async ({ page }) => {
+  await page.addInitScript(() => {
+    window.Worker = class extends Worker {
+      constructor(url: string | URL, options?: WorkerOptions) {
+        super(url, options)
+        Object.assign(window, { workers: [...(window as unknown as { workers?: Worker[] }).workers ?? [], this] })
+      }
+    }
+  })
+  await page.goto('/')
+  await run(page).click()
+  await expect(page.locator('#speed')).toContainText('tokens/s', SLOW)
+  await page.evaluate(() => {
+    for (const worker of (window as unknown as { workers: Worker[] }).workers) worker.terminate()
+  })
+  await run(page).click()
+  await expect(page.getByRole('alert')).toContainText('(internal)', SLOW)
+  await run(page).click()
+  await expect(answer(page)).toContainText('Once', SLOW)
+  await expect(page.getByRole('alert')).toBeHidden()
+})
+
 test('the figures are those of the raw results, all links lead somewhere, and the lines are copied', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto('/')

@@ -91,6 +91,7 @@ test('a large file goes to the GPU and into storage in parts, whatever the GPU g
 })
 
 test('2B-4T on the CPU takes less than 1.9 GB in all', { tag: '@all' }, async ({ baseURL }) => {
+  // It reads the memory of the browser's processes in /proc, which only Linux has.
   test.skip(process.platform !== 'linux', 'reads /proc')
   test.setTimeout(1_200_000)
   mkdirSync('target', { recursive: true })

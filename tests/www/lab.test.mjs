@@ -63,6 +63,8 @@ test('a report is saved and opened again, and nothing else is', () => {
   }
   const text = toText('inspect', inspection)
   assert.deepEqual(readInspection(fromText('inspect', text)), inspection)
+  const odd = [NaN, Infinity, -Infinity, 0.5]
+  assert.deepEqual(fromText('inspect', toText('inspect', { odd: Float32Array.from(odd), one: NaN, text: 'NaN' })), { odd, one: NaN, text: 'NaN' })
   assert.throws(() => fromText('speed', text), { message: 'This is a report on “inspect”. Open it there.' })
   for (const other of ['', '7', 'null', '[]']) assert.throws(() => fromText('inspect', other), /This file is no report/)
   assert.throws(() => readInspection({ ...inspection, attention: { weights: [] } }), /its attention/)

@@ -48,7 +48,7 @@ export function heatMap(tensors: readonly ReadTensor[], { of }: Measure): HeatMa
   return {
     layers,
     rows: [...roles].map(([role, values]) => ({ role, values: layers.map(layer => values.get(layer)) })),
-    range: all.length > 0 ? [Math.min(...all), Math.max(...all)] : [0, 0]
+    range: all.length > 0 ? [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))] : [0, 0]
   }
 }
 

@@ -12,10 +12,18 @@ interface Report<T> {
   content: T
 }
 
+/** JSON has no NaN and no infinities, which the lab is there to find: they are written as `{ "float": "NaN" }`. */
+const toJson = (_: string, value: unknown) => {
+  if (value instanceof Float32Array) return [...value]
+  return typeof value === 'number' && !Number.isFinite(value) ? { float: String(value) } : value
+}
+const fromJson = (_: string, value: { float?: unknown } | null) =>
+  typeof value?.float === 'string' ? Number(value.float) : value
+
 /** A report as the text of a file. Arrays of floats become plain arrays. */
 export const toText = (kind: Kind, content: unknown): string => {
   const report: Report<unknown> = { tritloom: kind, version: 1, content }
-  return JSON.stringify(report, (_, value) => value instanceof Float32Array ? [...value] : value, 1)
+  return JSON.stringify(report, toJson)
 }
 
 /** A file is no report that can be shown. The message is a sentence for people. */
@@ -25,7 +33,7 @@ export class NoReport extends Error {}
 export function fromText(kind: Kind, text: string): unknown {
   let report: Partial<Report<unknown>> | null
   try {
-    report = JSON.parse(text)
+    report = JSON.parse(text, fromJson)
   } catch {
     throw new NoReport('This file is no report: it is no JSON.')
   }

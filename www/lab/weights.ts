@@ -43,8 +43,10 @@ let file: WeightFile | undefined
 let from: string | File | undefined
 /** The tensor of the picture. */
 let pictured: FileTensor | undefined
-/** Ends what is being read. */
+/** Ends what is being read of all tensors, or a file that is being opened. */
 let reading = new AbortController()
+/** Ends the reading of a picture. */
+let picturing = new AbortController()
 
 /** Connects the tab. `load` loads the model whose weights are shown. */
 export function startWeights(load: (source: string | File, name: string) => void) {
@@ -68,7 +70,9 @@ export function startWeights(load: (source: string | File, name: string) => void
   onReport(byId('weights-report', HTMLInputElement), 'weights', content => {
     const { name, architecture, bytes, tensors } = content as Shown
     const report = { name, architecture, bytes, tensors: tensors.map(tensor => ({ ...tensor })) }
+    inTable(report.tensors) // A damaged report fails here, before it takes the place of anything.
     reading.abort()
+    picturing.abort()
     file = from = undefined
     show(report)
     clear()
@@ -94,16 +98,21 @@ async function open(source: string | File) {
   const signal = begin()
   clear()
   facts.textContent = 'Opening …'
+  stopButton.hidden = false
   try {
     const opened = await openWeights(source, { signal })
     const { name, architecture, bytes, tensors } = opened
+    picturing.abort()
     file = opened
     from = source
     show({ name: name || (typeof source === 'string' ? source : source.name), architecture, bytes, tensors: [...tensors] })
   } catch (error) {
-    if (signal.aborted) return
+    if (signal.aborted && reading.signal !== signal) return // Another file is being opened.
     facts.textContent = ''
-    fail('The file cannot be opened', error)
+    if (shown.tensors.length > 0) showAll()
+    if (!signal.aborted) fail('The file cannot be opened', error)
+  } finally {
+    if (reading.signal === signal) stopButton.hidden = true
   }
 }
 
@@ -133,23 +142,28 @@ function inAll(tensors: readonly ReadTensor[]): string {
   return `all ternary weights read: −1 ${minus}, 0 ${zero}, +1 ${plus}`
 }
 
-function showTensors() {
+/** The rows of the table of tensors. */
+function inTable(tensors: readonly ReadTensor[]) {
   const share = (tensor: ReadTensor, which: 0 | 1 | 2) => {
     const found = tensor.found && shareOf(tensor.found, which)
     return found === undefined ? '' : percent(found)
   }
-  fillTable(byId('tensors', HTMLTableElement), ['Tensor', 'Type', 'Shape', 'Size', '−1', '0', '+1', 'Entropy', 'Scales', 'Mean scale'],
-    shown.tensors.map(tensor => {
-      const { scales, entropy } = tensor.found ?? {}
-      const range = scales && (scales.min === scales.max ? figure(scales.min) : `${figure(scales.min)} to ${figure(scales.max)}`)
-      return {
-        name: nameOf(tensor),
-        cells: [
-          tensor.type, tensor.shape.join(' × '), formatBytes(tensor.bytes), share(tensor, 0), share(tensor, 1), share(tensor, 2),
-          entropy === undefined ? '' : figure(entropy), range ?? '', scales ? figure(scales.mean) : ''
-        ]
-      }
-    }))
+  return tensors.map(tensor => {
+    const { scales, entropy } = tensor.found ?? {}
+    const range = scales && (scales.min === scales.max ? figure(scales.min) : `${figure(scales.min)} to ${figure(scales.max)}`)
+    return {
+      name: nameOf(tensor),
+      cells: [
+        tensor.type, tensor.shape.join(' × '), formatBytes(tensor.bytes), share(tensor, 0), share(tensor, 1), share(tensor, 2),
+        entropy === undefined ? '' : figure(entropy), range ?? '', scales ? figure(scales.mean) : ''
+      ]
+    }
+  })
+}
+
+function showTensors() {
+  const columns = ['Tensor', 'Type', 'Shape', 'Size', '−1', '0', '+1', 'Entropy', 'Scales', 'Mean scale']
+  fillTable(byId('tensors', HTMLTableElement), columns, inTable(shown.tensors))
 }
 
 /** The name of a tensor, which shows its picture if there is a file to read it from. */
@@ -213,8 +227,12 @@ async function showPicture() {
   const { name, shape, type } = pictured
   const [columns = 0, rows = 1] = shape
   const [row, column] = [Math.min(firstRow.valueAsNumber, rows - 1), Math.min(firstColumn.valueAsNumber, columns - 1)]
-  const [height, width] = [Math.min(SIDE, rows - row), Math.min(SIDE, columns - column)]
-  const signal = begin()
+  // `rows` gives at most 2^24 values.
+  const height = Math.min(SIDE, rows - row, Math.max(1, Math.floor(2 ** 24 / columns)))
+  const width = Math.min(SIDE, columns - column)
+  picturing.abort()
+  picturing = new AbortController()
+  const { signal } = picturing
   const box = byId('picture', HTMLElement)
   box.hidden = false
   box.scrollIntoView({ block: 'nearest' })

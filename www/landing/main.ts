@@ -32,8 +32,7 @@ copies(byId('copy', HTMLButtonElement), () => byId('lines', HTMLElement).textCon
 await keepPages('./').catch(() => {})
 
 async function ask(text: string) {
-  const mine = (running = new AbortController())
-  const { signal } = mine
+  const { signal } = running = new AbortController()
   show(true)
   try {
     const model = await here(signal)
@@ -41,6 +40,9 @@ async function ask(text: string) {
     await write(model.generate(text, { maxTokens: TOKENS, signal }), model)
   } catch (error) {
     if (!signal.aborted) tell(error)
+    const { code } = describeFailure(error)
+    // The worker has ended and answers no more; or the GPU was lost, and the stored file is gone.
+    if (code === 'internal' || code === 'not-cached') forget()
   } finally {
     running = undefined
     show(false)
@@ -60,6 +62,13 @@ function show(isRunning: boolean) {
   answer.ariaBusy = String(isRunning)
   progress.hidden = true
   if (hasFocus) (isRunning ? stop : run).focus()
+}
+
+/** Gives the model up, so that the next click loads it anew. */
+function forget() {
+  const gone = loading
+  loading = undefined
+  void gone?.then(model => model.dispose()).catch(() => {})
 }
 
 /** The model. The first call loads it, and so does the first after a failure. */
