@@ -70,7 +70,7 @@ export function startWeights(load: (source: string | File, name: string) => void
   onReport(byId('weights-report', HTMLInputElement), 'weights', content => {
     const { name, architecture, bytes, tensors } = content as Shown
     const report = { name, architecture, bytes, tensors: tensors.map(tensor => ({ ...tensor })) }
-    inTable(report.tensors) // A damaged report fails here, before it takes the place of anything.
+    inTable(report.tensors) // A damaged report fails here, before anything on the page is replaced.
     reading.abort()
     picturing.abort()
     file = from = undefined
