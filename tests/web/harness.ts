@@ -167,6 +167,8 @@ export const test = base.extend<{ backend: Backend, harness: Page, shared: Page 
       const context = await browser.newContext({ baseURL: project.use.baseURL! })
       const page = await context.newPage()
       const thrown = uncaught(page)
+      // Before a first route holds, Playwright waits for each worker of the page, of which some here are about to end.
+      page.route = () => { throw new Error('a shared page has no routes') }
       await page.goto('/tests/web/harness.html?shared')
       await page.waitForFunction(() => window.tritloom)
       await use({ page, thrown })

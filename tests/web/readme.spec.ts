@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { giveAi } from './ai'
 import { expect, GOLDEN_MODEL, load, test } from './harness'
 import { giveOpenAI } from './openai'
-import { adapterFile } from '../node/adapter-file.mjs'
 import type { Settings } from '../../pkg/built-in-ai.js'
 
 const files = ['README.md', 'pkg-template/README.md', ...readdirSync('docs').filter(name => name.endsWith('.md') && name !== 'NODE.md').map(name => join('docs', name))]
@@ -83,7 +82,6 @@ for (const { file, line, code } of blocks) {
     await load(shared, { pooling: 'mean' }, GOLDEN_MODEL)
     if (code.includes(`from 'openai'`)) await giveOpenAI(shared)
     if (code.includes(`from 'tritloom/ai-sdk'`)) await giveAi(shared)
-    if (code.includes('adapters:')) await shared.route(/(pirate|formal)\.gguf$/, route => route.fulfill({ body: adapterFile() }))
     expect(await shared.evaluate(run, [code, GOLDEN_MODEL] as [string, string])).not.toEqual([])
   })
 }

@@ -17,6 +17,8 @@
 //   /spread.gguf, /wide.gguf, /long.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf,
 //   /volumes/NAME-00001-of-00003.gguf
 //                        made of the models in tests/data, see models.mjs
+//   /tests/web/pirate.gguf, /tests/web/formal.gguf
+//                        an adapter of the golden model, where the guide's example looks for them
 //   /control/off, /on    refuses all models, as if the network were off; and serves them again
 //   /control/count       how many models were asked for
 //   /control/script/NAME POST: a script, { always, then }; GET: the requests that came under its path
@@ -32,6 +34,7 @@ import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { adapterFile } from '../node/adapter-file.mjs'
 import { armModel, longModel, preTokenizerModel, spreadModel, volumes, WIDE_SIZE } from './models.mjs'
 
 const ROOT = process.env.ROOT ?? fileURLToPath(new URL('../..', import.meta.url))
@@ -116,7 +119,9 @@ const made = {
   '/long.gguf': longModel,
   '/arm.gguf': armModel,
   '/qwen2.gguf': () => preTokenizerModel('qwen2'),
-  '/unknown.gguf': () => preTokenizerModel('unknown')
+  '/unknown.gguf': () => preTokenizerModel('unknown'),
+  '/tests/web/pirate.gguf': adapterFile,
+  '/tests/web/formal.gguf': adapterFile
 }
 // Three volumes; the same in a wrong order; and without the last.
 for (const [name, order] of Object.entries({ spread: [0, 1, 2], swapped: [0, 2, 1], missing: [0, 1] })) {
