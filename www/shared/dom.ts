@@ -18,3 +18,11 @@ export function create<K extends keyof HTMLElementTagNameMap>(
   element.textContent = text
   return element
 }
+
+/** Shows one element in place of another, and gives it the focus if that had it. */
+export function swap(hidden: HTMLElement, shown: HTMLElement) {
+  const hadFocus = document.activeElement === hidden
+  hidden.hidden = true
+  shown.hidden = false
+  if (hadFocus) shown.focus()
+}
