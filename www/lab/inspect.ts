@@ -2,10 +2,10 @@
 import type { Inspection, InspectOptions, ModelInfo } from 'tritloom'
 import { describeFailure, formatCount, type Advice, type Failure } from 'tritloom/words'
 import { byId, create, swap } from '../shared/dom.ts'
+import { movedTo } from '../shared/keys.ts'
 import type { HeldModel } from '../shared/model/held.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { lines } from './charts.ts'
-import { movedTo } from './keys.ts'
 import { draw, pictureOf } from './picture.ts'
 import { onReport, save } from './report.ts'
 import { figure, fillTable, percent } from './table.ts'
@@ -26,17 +26,17 @@ const facts = byId('inspect-facts', HTMLElement)
 const list = byId('token-list', HTMLElement)
 const layer = byId('inspect-layer', HTMLInputElement)
 const head = byId('inspect-head', HTMLInputElement)
-const attention = byId('inspect-attention', HTMLInputElement)
+const wantsAttention = byId('inspect-attention', HTMLInputElement)
 
 let held: HeldModel
 let isReady = false
 let found: Inspection | undefined
 let running: AbortController | undefined
 
-/** Connects the tab. It inspects the model of `model`. */
-export function startInspect(model: HeldModel) {
-  held = model
-  attention.addEventListener('change', update)
+/** Connects the tab. It inspects the model that `of` holds. */
+export function startInspect(of: HeldModel) {
+  held = of
+  wantsAttention.addEventListener('change', update)
   update()
   form.addEventListener('submit', event => {
     event.preventDefault()
@@ -62,7 +62,7 @@ export function inspectModel(info: ModelInfo | undefined) {
 
 function update() {
   start.disabled = !isReady
-  layer.disabled = head.disabled = !attention.checked
+  layer.disabled = head.disabled = !wantsAttention.checked
 }
 
 const clear = () => showNotice('inspect', null)
@@ -75,7 +75,7 @@ async function inspect() {
   const [mine, what] = [(running = new AbortController()), [] as NonNullable<InspectOptions['what']>[number][]]
   if (isChecked('inspect-candidates')) what.push('candidates')
   if (isChecked('inspect-activations')) what.push('activations')
-  if (attention.checked) what.push('attention')
+  if (wantsAttention.checked) what.push('attention')
   clear()
   swap(start, stop)
   progress.hidden = false
@@ -84,7 +84,7 @@ async function inspect() {
     const input = isChecked('inspect-chat') ? [{ role: 'user' as const, content: text.value }] : text.value
     show(await held.use(model => model.inspect(input, {
       what, top: 10, at: ['attention-out', 'block'],
-      ...(attention.checked && { layer: layer.valueAsNumber, head: head.valueAsNumber }),
+      ...(wantsAttention.checked && { layer: layer.valueAsNumber, head: head.valueAsNumber }),
       signal: mine.signal, onProgress: share => { progress.value = share }
     })))
     showNotice('loss', null)

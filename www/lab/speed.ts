@@ -26,9 +26,9 @@ let running: AbortController | undefined
 let mine: Speed | undefined
 let beside: Speed | undefined
 
-/** Connects the tab. It measures the model of `model`. */
-export function startSpeed(model: HeldModel) {
-  held = model
+/** Connects the tab. It measures the model that `of` holds. */
+export function startSpeed(of: HeldModel) {
+  held = of
   start.addEventListener('click', () => void run())
   stop.addEventListener('click', () => running?.abort())
   saveButton.addEventListener('click', () => save('speed', mine))

@@ -1,5 +1,5 @@
 // The tabs. The address of the page names the one that is shown.
-import { movedTo } from './keys.ts'
+import { movedTo } from '../shared/keys.ts'
 
 const tabs = [...document.querySelectorAll<HTMLButtonElement>('[role="tab"]')]
 

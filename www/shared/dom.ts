@@ -1,4 +1,4 @@
-// Finds and makes elements.
+// Finds, makes and swaps elements.
 
 /** The element of the page with this id. Throws if it is missing or of another class. */
 export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
