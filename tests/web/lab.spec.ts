@@ -252,7 +252,7 @@ test('the weights of a file have its counts, over the layers and as a picture', 
 test('a text is inspected on the page, with the numbers that it saves', async ({ lab }) => {
   await tab(lab, 'Inspect').click()
   await lab.getByLabel('A text').fill('The dog ran to the river.')
-  // An empty field that is not wanted is in nobody's way.
+  // Without attention, an empty field does not keep the text from being inspected.
   const layer = lab.getByLabel('Layer', { exact: true })
   await expect(layer).toBeDisabled()
   for (const name of ['Activations', 'Attention']) await lab.getByRole('checkbox', { name }).check()

@@ -1,4 +1,4 @@
-// What the fields of a report must be. A report may come from anywhere.
+// Checks of the fields of a report, which may come from anywhere.
 import { NoReport } from './report.ts'
 
 /** Says what is wrong with a value, after its name: ` is no number`. Undefined if nothing is. */

@@ -33,7 +33,7 @@ const INSPECTION = fields<Omit<Inspection, 'attention'> & { attention?: Rows }>(
   attention: optional(fields<Rows>({ layer: count, head: count, rows: list(list(float)) }))
 })
 
-/** What a report says of an inspection. Weights have six digits: an f32 has not many more. */
+/** An inspection as a report has it. Weights have six digits: an f32 has not many more. */
 export function reportOf({ attention, ...rest }: Inspection): unknown {
   if (!attention) return rest
   const { layer, head, weights } = attention

@@ -1,6 +1,6 @@
 // Waits that end early.
 
-/** What `work` gives. If `signal` aborts first, rejects with its reason; the work itself may go on. */
+/** Gives the result of `work`. If `signal` aborts first, rejects with its reason; the work itself may go on. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let abort = () => {}
   const aborted = new Promise<never>((_, reject) => { abort = () => reject(signal.reason) })

@@ -79,7 +79,7 @@ export class HeldModel {
     }
   }
 
-  /** What a call gives that is no answer, such as an inspection. If the GPU is lost meanwhile, its error says so. */
+  /** Makes a call that is no answer, such as an inspection, and gives its result. If the GPU is lost meanwhile, its error says so. */
   async use<T>(call: (model: BitNet) => Promise<T>): Promise<T> {
     this.#calls += 1
     try {
