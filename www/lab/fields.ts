@@ -31,8 +31,8 @@ export const list = (of: Check, length?: number): Check => value => {
 /** An object with these fields. */
 export const fields = <T extends object>(of: { [Name in keyof T]-?: Check }): Check => value => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return ' is no object'
-  for (const [name, check] of Object.entries<Check>(of)) {
-    const wrong = check((value as Record<string, unknown>)[name])
+  for (const [name, one] of Object.entries<Check>(of)) {
+    const wrong = one((value as Record<string, unknown>)[name])
     if (wrong) return `.${name}${wrong}`
   }
   return undefined
