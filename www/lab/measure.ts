@@ -1,7 +1,7 @@
 // Measures a model. This file knows nothing of the page.
 import { BitNetError, type BitNet, type KernelTime, type Profile } from 'tritloom'
 import { orAborted } from '../shared/abort.ts'
-import { count, expectFields, fields, list, number, optional, orNull, text } from './fields.ts'
+import { count, expectFields, fields, float, list, number, optional, orNull, text } from './fields.ts'
 
 /** The figures of a measurement, which a report has too. */
 export interface Speed {
@@ -123,7 +123,7 @@ const SPEED = fields<Speed>({
   profile: optional(fields<Profile>({
     bandwidth: number,
     kernels: list(fields<KernelTime>({
-      kernel: text, calls: count, microseconds: number, bytes: number, gigabytesPerSecond: number, share: number
+      kernel: text, calls: count, microseconds: number, bytes: number, gigabytesPerSecond: float, share: float
     }))
   })),
   noProfile: optional(text)
