@@ -135,7 +135,7 @@ export class TldrWidget extends Base {
    */
   async #byBrowser(text: string, signal: AbortSignal): Promise<AsyncIterable<string> | undefined> {
     if (this.getAttribute('prefer') !== 'browser') return undefined
-    const can = await browserCan(this.#wish())
+    const can = await Promise.race([browserCan(this.#wish()), rejection(signal)])
     if (can === 'never') return undefined
     if (can === 'later') await this.#ask(this.#labels.theirModel, new Promise(() => {}), signal)
     const onProgress = (fraction: number) =>

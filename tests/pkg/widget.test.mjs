@@ -5,6 +5,7 @@ import { afterEach, test } from 'node:test'
 
 const { SharedModel } = await import(new URL('../../pkg/widget/model.js', import.meta.url))
 const { pointsOf } = await import(new URL('../../pkg/widget/points.js', import.meta.url))
+const { labelsOf } = await import(new URL('../../pkg/widget/language.js', import.meta.url))
 const { BitNet } = await import(new URL('../../pkg/page/model.js', import.meta.url))
 const { cache } = await import(new URL('../../pkg/page/cache.js', import.meta.url))
 
@@ -194,4 +195,13 @@ test('key points are read as models write them, also while they are being writte
   assert.deepEqual(points('-1 degrees\n2024 was warm'), ['-1 degrees', '2024 was warm'])
   assert.deepEqual(pointsOf('- Only:'), { introduction: '', points: ['Only:'] })
   assert.deepEqual(pointsOf(''), { introduction: '', points: [] })
+})
+
+test('labels are in a language that there is, or in English', async () => {
+  const found = async language => {
+    const { labels, language: taken } = await labelsOf(language)
+    return [taken, labels.slots.stop]
+  }
+  assert.deepEqual(await found('de-AT'), ['de', 'Anhalten'])
+  for (const other of ['', 'en-GB', 'xx', 'constructor', 'toString']) assert.deepEqual(await found(other), ['en', 'Stop'])
 })

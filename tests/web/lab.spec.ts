@@ -54,6 +54,12 @@ async function saved(page: Page, button: string) {
 
 test('a keyboard reaches every tab, and the address names it', async ({ lab }) => {
   await tab(lab, 'Weights').click()
+  /** Whether the keys were kept from scrolling the page too. */
+  const kept = await lab.evaluateHandle(() => {
+    const kept: boolean[] = []
+    addEventListener('keydown', ({ defaultPrevented }) => kept.push(defaultPrevented))
+    return kept
+  })
   await lab.keyboard.press('ArrowRight')
   await expect(tab(lab, 'Inspect')).toBeFocused()
   await expect(lab.locator('#inspect')).toBeVisible()
@@ -62,6 +68,8 @@ test('a keyboard reaches every tab, and the address names it', async ({ lab }) =
   await expect(lab).toHaveURL(/#speed$/)
   await lab.keyboard.press('ArrowRight')
   await expect(lab).toHaveURL(/#weights$/)
+  await lab.keyboard.press('ArrowDown')
+  expect(await kept.jsonValue()).toEqual([true, true, true, false])
   await expect(tab(lab, 'Weights')).toHaveAttribute('aria-selected', 'true')
 })
 
@@ -100,10 +108,37 @@ test('an inspection of a report is drawn with its numbers', async ({ lab }) => {
   ))
   await expect(lab.locator('#activations-chart canvas')).toBeVisible()
   await expectAccessible(lab)
+
+  // A chart in place of another leaves nothing behind that listens.
+  const listening = await lab.evaluateHandle(() => {
+    const listening = { count: 0 }
+    const { addEventListener, removeEventListener } = MediaQueryList.prototype
+    MediaQueryList.prototype.addEventListener = function (...args: [string, EventListener]) {
+      listening.count += 1
+      addEventListener.apply(this, args)
+    }
+    MediaQueryList.prototype.removeEventListener = function (...args: [string, EventListener]) {
+      listening.count -= 1
+      removeEventListener.apply(this, args)
+    }
+    return listening
+  })
+  const open = async () => {
+    await lab.locator('#token-list').evaluate(list => list.replaceChildren())
+    await lab.locator('#inspect-report').setInputFiles('tests/data/lab/inspect.json')
+    await expect(tokens).toHaveCount(4)
+    return (await listening.jsonValue()).count
+  }
+  const before = await open()
+  expect(await open()).toBe(before)
 })
 
 test('two reports on speed are beside each other', async ({ lab }) => {
   await tab(lab, 'Speed').click()
+  const damaged = { ...fixture('speed'), content: { ...fixture('speed').content, memory: {} } }
+  await lab.locator('#speed-report').setInputFiles({ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(damaged)) })
+  await expect(lab.getByRole('alert')).toContainText('This report is damaged: content.memory.file is no whole number.')
+  await expect(lab.locator('#speed-remove')).toBeHidden()
   await lab.locator('#speed-report').setInputFiles('tests/data/lab/speed.json')
   await expect(lab.locator('#speed-facts')).toContainText('Report: a model, a card')
   const report = { 16: ['200', '1,000'], 64: ['180.3', '990.5'], 1024: ['', '900'] }
@@ -111,7 +146,7 @@ test('two reports on speed are beside each other', async ({ lab }) => {
   expect(await decode()).toEqual(Object.entries(report))
   expect((await rowsOf(lab, 'first-table')).map(([context, time]) => [context, time])).toEqual([['16', '50'], ['64', '120'], ['1024', '1,500']])
   expect(await rowsOf(lab, 'memory-table')).toEqual([
-    ['The file', '1 MB'], ['Held in all', '3 MB'], ['Of that, keys and values', '1.9 MB'], ['Of that, weights, and what steps need', '1.1 MB'],
+    ['The file', '1 MB'], ['Held in all, after the load', '3 MB'], ['Of that, keys and values', '1.9 MB'], ['Of that, weights, and what steps need', '1.1 MB'],
     ['Keys and values of a text that fills the context', '2 MB'], ['Read for a token, with an empty context', '900 kB']
   ])
   expect(await rowsOf(lab, 'kernels-table')).toEqual([
@@ -149,7 +184,7 @@ test('files that are no reports, or another tab’s, are refused with a sentence
     ['{}', 'This file is no report of this page.'],
     [readFileSync('tests/data/lab/speed.json', 'utf8'), 'This is a report on “speed”. Open it there.'],
     ['{"tritloom":"inspect","version":2}', 'This report is of a newer version of this page.'],
-    ['{"tritloom":"inspect","version":1,"content":{}}', 'This report lacks its tokens.']
+    ['{"tritloom":"inspect","version":1,"content":{}}', 'This report is damaged: content.tokens is no list.']
   ] as const) {
     await lab.locator('#inspect-report').setInputFiles({ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from(content) })
     await expect(notice).toContainText(why)
@@ -217,13 +252,20 @@ test('the weights of a file have its counts, over the layers and as a picture', 
 test('a text is inspected on the page, with the numbers that it saves', async ({ lab }) => {
   await tab(lab, 'Inspect').click()
   await lab.getByLabel('A text').fill('The dog ran to the river.')
+  // Without attention, an empty field does not keep the text from being inspected.
+  const layer = lab.getByLabel('Layer', { exact: true })
+  await expect(layer).toBeDisabled()
   for (const name of ['Activations', 'Attention']) await lab.getByRole('checkbox', { name }).check()
-  await lab.getByRole('button', { name: 'Inspect', exact: true }).click()
+  await expect(layer).toHaveAttribute('required', '')
+  const start = lab.getByRole('button', { name: 'Inspect', exact: true })
+  await start.press('Enter')
   await expect(lab.locator('#token-list')).toContainText('river', SLOW)
+  // Stop had the focus meanwhile.
+  await expect(start).toBeFocused()
   const { tokens, activations, attention } = await saved(lab, '#inspect-save')
   await expect(lab.locator('#token-list button')).toHaveCount(tokens.length)
   expect(await rowsOf(lab, 'activations-table')).toHaveLength(activations.length)
-  expect(attention.weights).toHaveLength(tokens.length ** 2)
+  expect(attention.rows.map(({ length }: number[]) => length)).toEqual(tokens.map((_: unknown, n: number) => n + 1))
   const last = tokens.length - 1
   await lab.locator('#token-list button').nth(last).hover()
   await expect(lab.locator('#token')).toContainText(`probability ${(100 * Math.exp(tokens[last].logprob)).toFixed(1)} %`)

@@ -52,6 +52,26 @@ test('a model that cannot be had is said, and the next click tries again', async
   await expect(answer(page)).toContainText('Once', SLOW)
 })
 
+test('the fetching of the program is stopped too', async ({ browser, baseURL }) => {
+  // A service worker would have the program already.
+  const page = await browser.newPage({ baseURL: baseURL!, serviceWorkers: 'block' })
+  await page.goto('/')
+  let release = () => {}
+  const held = new Promise<void>(resolve => { release = resolve })
+  await page.route('**/assets/*.js', async route => {
+    await held
+    await route.continue()
+  })
+  await run(page).click()
+  await expect(page.locator('#step')).toHaveText('Fetching the program …')
+  await stop(page).click()
+  await expect(page.locator('#step')).toHaveText('Stopped.')
+  release()
+  await run(page).click()
+  await expect(answer(page)).toContainText('Once', SLOW)
+  await page.close()
+})
+
 test('a model whose worker has ended is loaded anew by the next click', async ({ page }) => {
   await page.addInitScript(() => {
     window.Worker = class extends Worker {

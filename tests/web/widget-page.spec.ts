@@ -39,6 +39,18 @@ test('two lines, of what was asked for alone, and a widget that does it', async 
   }, written)
   expect(read).toEqual(['https://example.com/a.gguf?a=1&b="2"', 'Kurz & <gut>'])
 
+  // A hash that is none is said here, not only at each reader's. Without an address, the script has its usual one.
+  const hash = page.getByLabel('Its hash')
+  const fault = page.locator('#integrity-fault')
+  await hash.fill('sha256-abc')
+  await expect(fault).toContainText('This is no hash')
+  await expect(hash).toHaveAttribute('aria-invalid', 'true')
+  await hash.fill(` sha256-${'a'.repeat(43)}= `)
+  await expect(fault).toHaveText('')
+  await expect(lines(page)).toContainText(` integrity="sha256-${'a'.repeat(43)}="`)
+  await page.getByLabel('Address of widget.js').fill('  ')
+  await expect(lines(page)).toContainText('src="tritloom/widget.js"')
+
   await page.setViewportSize(WIDE)
   // The preview has the wishes, but the page's own model and text.
   await preview(page).getByRole('button', { name: 'Kurz & <gut>' }).click()

@@ -272,6 +272,19 @@ test('the browser\'s own model where the page prefers it, and the article of the
   await expect(page.locator('#first').getByRole('alert')).toContainText('broken')
   expect(await page.evaluate(() => (window as unknown as { Summarizer: { read: string[] } }).Summarizer.read.slice(2))).toEqual(['destroyed'])
 
+  // One that gives no answer is stopped all the same.
+  await page.evaluate(() => {
+    const { Summarizer } = window as unknown as { Summarizer: { availability(): Promise<string> } }
+    const { availability } = Summarizer
+    Summarizer.availability = () => {
+      Summarizer.availability = availability
+      return new Promise(() => {})
+    }
+  })
+  await click(page, 'first', 'Sum it up')
+  await click(page, 'first', 'Stop')
+  await expect(page.locator('#first').getByRole('button', { name: 'Sum it up', exact: true })).toBeVisible()
+
   // A text too long for it, and a browser that cannot: our model asks.
   for (const state of ['available', 'unavailable']) {
     await page.evaluate(state => {

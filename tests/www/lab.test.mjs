@@ -1,13 +1,17 @@
 // The lab's figures and pictures without a browser.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { BitNetError } from '../../pkg/index.js'
 import { load } from './load.mjs'
 
+const { readContents } = await load('lab/contents.ts')
 const { heatMap, MEASURES, within } = await load('lab/heat.ts')
-const { colourOf, isLight, partOf, pictureOf } = await load('lab/picture.ts')
+const { colourOf, partOf, pictureOf } = await load('lab/picture.ts')
+const { isLight } = await load('shared/colour.ts')
 const { figure } = await load('lab/table.ts')
 const { fromText, toText } = await load('lab/report.ts')
-const { readInspection, shown, strongest, surprise } = await load('lab/tokens.ts')
+const { readInspection, reportOf, strongest, surprise, visible } = await load('lab/tokens.ts')
 const { lengths, measure, median, readSpeed, roofOf } = await load('lab/measure.ts')
 
 const tensor = (name, layer, counts, scale) => ({
@@ -34,12 +38,14 @@ test('a heat map has a row for each role and a column for each layer', () => {
 
 test('pictures colour values by their size', () => {
   assert.deepEqual([colourOf(0), colourOf(-1), colourOf(1), colourOf(NaN)], [[247, 247, 247], [33, 102, 172], [214, 96, 4], [128, 128, 128]])
-  assert.deepEqual([isLight(0), isLight(1), isLight(-1)], [true, true, false])
+  assert.deepEqual([0, 1, -1].map(share => isLight(colourOf(share))), [true, true, false])
   const { width, height, pixels } = pictureOf(Float32Array.of(0, -2, 1, 2, NaN, Infinity), 3)
   assert.deepEqual([width, height], [3, 2])
   assert.deepEqual([...pixels.slice(0, 8)], [247, 247, 247, 255, 33, 102, 172, 255])
   assert.deepEqual([...pixels.slice(16)], [128, 128, 128, 255, 214, 96, 4, 255])
   assert.deepEqual([...pictureOf(Float32Array.of(0, 0), 2).pixels.slice(0, 3)], [247, 247, 247])
+  // Between, as the heat map has it.
+  assert.deepEqual([...pictureOf(Float32Array.of(-0.4, 1), 2).pixels.slice(0, 3)], colourOf(-0.4))
   // Rows of three, of which the last two columns are seen.
   assert.deepEqual([...partOf(Float32Array.of(1, 2, 3, 4, 5, 6), 3, 1, 2)], [2, 3, 5, 6])
 })
@@ -49,7 +55,7 @@ test('figures have four digits that count, and whole numbers all', () => {
 })
 
 test('tokens show what cannot be seen, and their surprise in bits', () => {
-  assert.deepEqual([' a b ', 'a\n', '\t', ''].map(shown), ['·a b·', 'a↵\n', '⇥', '∅'])
+  assert.deepEqual([' a b ', 'a\n', '\t', ''].map(visible), ['·a b·', 'a↵\n', '⇥', '∅'])
   assert.equal(surprise({ logprob: -3 * Math.LN2 }), 3)
   assert.equal(Object.is(surprise({ logprob: -0 }), 0), true)
   const weights = Float32Array.of(1, 0, 0, 0.25, 0.75, 0, 0.5, 0.125, 0.375)
@@ -59,18 +65,58 @@ test('tokens show what cannot be seen, and their surprise in bits', () => {
 
 test('a report is saved and opened again, and nothing else is', () => {
   const inspection = {
-    tokens: [{ id: 1, text: 'a', special: false }], attention: { layer: 0, head: 1, weights: Float32Array.of(1) }
+    tokens: [{ id: 1, text: 'a', special: false }, { id: 2, text: 'b', special: true, logprob: -Infinity, next: [{ id: 3, text: 'c', logprob: NaN }] }],
+    activations: [{ layer: 0, at: 'block', min: 0, max: 1, rms: Infinity, notFinite: 2 }],
+    attention: { layer: 0, head: 1, weights: Float32Array.of(1, 0, NaN, 0.25) }
   }
-  const text = toText('inspect', inspection)
+  const text = toText('inspect', reportOf(inspection))
   assert.deepEqual(readInspection(fromText('inspect', text)), inspection)
   const odd = [NaN, Infinity, -Infinity, 0.5]
-  assert.deepEqual(fromText('inspect', toText('inspect', { odd: Float32Array.from(odd), one: NaN, text: 'NaN' })), { odd, one: NaN, text: 'NaN' })
+  assert.deepEqual(fromText('inspect', toText('inspect', { odd, one: NaN, text: 'NaN' })), { odd, one: NaN, text: 'NaN' })
   assert.throws(() => fromText('speed', text), { message: 'This is a report on “inspect”. Open it there.' })
   for (const other of ['', '7', 'null', '[]']) assert.throws(() => fromText('inspect', other), /This file is no report/)
-  assert.throws(() => readInspection({ ...inspection, attention: { weights: [] } }), /its attention/)
-  assert.throws(() => readInspection({ tokens: [{}] }), /its tokens/)
-  assert.throws(() => readSpeed({ points: [{ context: 1 }], memory: {} }), /its figures/)
-  assert.throws(() => readSpeed({ points: [] }), /its figures/)
+})
+
+/** `content` with another value at `path`. */
+const changed = (content, path, value) => {
+  const copy = structuredClone(content)
+  const names = path.split('.')
+  const last = names.pop()
+  names.reduce((at, name) => at[name], copy)[last] = value
+  return copy
+}
+
+/** The content of a report in `tests/data/lab`. */
+const fixture = name => JSON.parse(readFileSync(new URL(`../data/lab/${name}.json`, import.meta.url))).content
+
+test('a report is refused if any of its fields is of another kind, with the name of the field', () => {
+  const inspection = fixture('inspect')
+  const speed = fixture('speed')
+  const contents = { name: 'a', architecture: 'b', bytes: 4, tensors: [tensor('blk.0.attn_q.weight', 0, [1, 2, 1], 0.5)] }
+  const cases = [
+    [readInspection, inspection, 'tokens', undefined], [readInspection, inspection, 'tokens.1.id', '7'],
+    [readInspection, inspection, 'tokens.0', null], [readInspection, inspection, 'tokens.1.special', 1],
+    [readInspection, inspection, 'tokens.1.logprob', 'x'], [readInspection, inspection, 'tokens.1.next', 5],
+    [readInspection, inspection, 'tokens.1.next.0.logprob', undefined], [readInspection, inspection, 'activations', 7],
+    [readInspection, inspection, 'activations.1.rms', null], [readInspection, inspection, 'attention', null],
+    [readInspection, inspection, 'attention.layer', -1], [readInspection, inspection, 'attention.rows', undefined],
+    [readInspection, inspection, 'attention.rows.1.0', 'x'],
+    [readSpeed, speed, 'model', 1], [readSpeed, speed, 'points', {}], [readSpeed, speed, 'points.0.decode', 'x'],
+    [readSpeed, speed, 'points.2.first', Infinity], [readSpeed, speed, 'memory', 5], [readSpeed, speed, 'memory', []],
+    [readSpeed, speed, 'memory.held', undefined], [readSpeed, speed, 'profile', {}], [readSpeed, speed, 'profile.bandwidth', '1'],
+    [readSpeed, speed, 'profile.kernels.1.microseconds', NaN],
+    [readContents, contents, 'bytes', 0.5], [readContents, contents, 'tensors.0.shape', '2'], [readContents, contents, 'tensors.0.layer', 'x'],
+    [readContents, contents, 'tensors.0.found.counts', [1, 2]], [readContents, contents, 'tensors.0.found.scales.mean', null]
+  ]
+  for (const [read, whole, path, value] of cases) {
+    assert.doesNotThrow(() => read(whole))
+    const name = path.replace(/\.(\d+)/g, '[$1]')
+    assert.throws(() => read(changed(whole, path, value)), ({ message }) => message.startsWith(`This report is damaged: content.${name}`), path)
+    assert.throws(() => read(null), { message: 'This report is damaged: content is no object.' })
+  }
+  for (const rows of [[], [[1], [0.5], [1, 0, 0], [1, 0, 0, 0]]]) {
+    assert.throws(() => readInspection(changed(inspection, 'attention.rows', rows)), /a part of its attention/)
+  }
 })
 
 test('a measurement has the median of its runs, and the roof of the memory', async () => {
@@ -101,11 +147,17 @@ test('a measurement has the median of its runs, and the roof of the memory', asy
   assert.equal(shares.at(-1), 1)
   assert.deepEqual(prompts.map(({ length }) => length), [16, 16, 16, 16, 64, 64, 64, 64])
   assert.equal(new Set(prompts.map(([first]) => first)).size, 8)
-  assert.deepEqual([found.adapter, readSpeed(JSON.parse(JSON.stringify(found)))], ['webgpu', found])
+  assert.deepEqual([found.machine, readSpeed(JSON.parse(JSON.stringify(found)))], ['webgpu', found])
 
-  model.profile = async () => { throw new Error('it has no clock') }
+  model.profile = async () => { throw new BitNetError('missing-feature', 'it has no clock') }
   prompts.length = 0
   const without = await measure(model, new AbortController().signal, () => {})
   assert.deepEqual([without.noProfile, without.profile, without.points[0].roof], ['it has no clock', undefined, null])
   await assert.rejects(measure(model, AbortSignal.abort(new Error('enough')), () => {}), { message: 'enough' })
+
+  model.profile = async () => { throw new BitNetError('device-lost', 'it is gone') }
+  await assert.rejects(measure(model, new AbortController().signal, () => {}), { code: 'device-lost' })
+  const stop = new AbortController()
+  model.profile = () => new Promise(() => stop.abort(new Error('enough')))
+  await assert.rejects(measure(model, stop.signal, () => {}), { message: 'enough' })
 })

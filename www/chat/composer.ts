@@ -1,6 +1,7 @@
 // The form in which the reader writes: the field, its files, Send and Stop, and their keys.
 import { copy } from '../shared/copy.ts'
 import { byId } from '../shared/dom.ts'
+import { sendOnEnter } from '../shared/keys.ts'
 import { createAttachments } from './attachments.ts'
 import type { AttachedFile } from './conversation.ts'
 import { linkTo } from './link.ts'
@@ -48,12 +49,7 @@ export function createComposer({ send, stop, linkedModel }: Uses) {
     send(field.value.trim(), attachments.files)
   })
   field.addEventListener('input', update)
-  field.addEventListener('keydown', event => {
-    // With an input method, Enter chooses a character, and must not send.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-    event.preventDefault()
-    form.requestSubmit()
-  })
+  sendOnEnter(field, form)
   document.addEventListener('keydown', event => {
     if (event.key === 'Escape' && busy) stop()
   })

@@ -4,7 +4,7 @@ import type { BitNet } from 'tritloom'
 import { describeFailure, describeProgress } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
 import { copies } from '../shared/copy.ts'
-import { byId, create } from '../shared/dom.ts'
+import { byId, create, swap } from '../shared/dom.ts'
 import { keepPages } from '../shared/offline.ts'
 
 const state = byId('state', HTMLElement)
@@ -57,15 +57,9 @@ function section({ title, about, code, load }: typeof recipes[number], n: number
   stop.addEventListener('click', () => running?.abort())
   run.addEventListener('click', async () => {
     const { signal } = (running = new AbortController())
-    const toggle = (isRunning: boolean) => {
-      const hasFocus = document.activeElement === (isRunning ? run : stop)
-      run.hidden = isRunning
-      stop.hidden = !isRunning
-      if (hasFocus) (isRunning ? stop : run).focus()
-    }
     output.replaceChildren()
     output.hidden = false
-    toggle(true)
+    swap(run, stop)
     try {
       const recipe = await load()
       await recipe.run({ model: await model(), show: line => output.append(create('p', '', String(line))), signal })
@@ -73,7 +67,7 @@ function section({ title, about, code, load }: typeof recipes[number], n: number
       const { message, code, advice } = describeFailure(error)
       if (!signal.aborted) output.append(create('p', 'failed', `${message} (${code}). ${advice}`.trim()))
     } finally {
-      toggle(false)
+      swap(stop, run)
     }
   })
   box.append(heading, paragraph(about), source, bar, output)

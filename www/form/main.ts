@@ -2,7 +2,7 @@
 import { BitNetError } from 'tritloom'
 import { describeFailure, type Advice } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
-import { byId } from '../shared/dom.ts'
+import { byId, swap } from '../shared/dom.ts'
 import { describeStats } from '../shared/figures.ts'
 import { HeldModel } from '../shared/model/held.ts'
 import { createKnown } from '../shared/model/known.ts'
@@ -87,17 +87,14 @@ function setReady(now: boolean) {
 }
 
 function setFilling(now: boolean) {
-  const hadFocus = document.activeElement === fillButton || document.activeElement === stopButton
   isFilling = now
   update()
-  // The button that had the focus is hidden now.
-  if (hadFocus) (now ? stopButton : fillButton).focus()
+  if (now) swap(fillButton, stopButton)
+  else swap(stopButton, fillButton)
 }
 
 function update() {
   fillButton.disabled = !isReady
-  fillButton.hidden = isFilling
-  stopButton.hidden = !isFilling
   sample.disabled = isFilling
   byId('schema', HTMLTextAreaElement).readOnly = isFilling
 }

@@ -22,9 +22,15 @@ const HEIGHT = 260
 /** Steps between the ticks of what is counted. */
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
 
-/** Draws lines in place of those before. The figures are in a table beside them, for those who cannot see them. */
+/** Ends what a box shows. */
+const endings = new WeakMap<HTMLElement, () => void>()
+
+/**
+ * Draws lines in place of those before, with a gap where a value is no number. The figures are in a table beside them, for
+ * those who cannot see them.
+ */
 export function lines(box: HTMLElement, { x, series }: Lines) {
-  box.replaceChildren()
+  endings.get(box)?.()
   box.ariaHidden = 'true'
   const colour = (name: string) => {
     const probe = box.appendChild(document.createElement('span'))
@@ -45,13 +51,18 @@ export function lines(box: HTMLElement, { x, series }: Lines) {
       { label: x.title },
       ...series.map(({ title }, n) => ({ label: title, stroke: colour(COLOURS[n % COLOURS.length]!), width: 2, points: { show: true } }))
     ]
-  }, [x.values, ...series.map(({ values }) => values)], box)
+  }, [x.values, ...series.map(({ values }) => values.map(value => Number.isFinite(value) ? value : null))], box)
   const observer = new ResizeObserver(() => {
-    if (!plot.root.isConnected) return observer.disconnect()
     if (box.clientWidth > 0) plot.setSize({ width: width(), height: HEIGHT })
   })
   observer.observe(box)
   // The canvas does not follow the colours of the page by itself.
   const dark = matchMedia('(prefers-color-scheme: dark)')
-  dark.addEventListener('change', () => { if (plot.root.isConnected) lines(box, { x, series }) }, { once: true })
+  const again = () => lines(box, { x, series })
+  dark.addEventListener('change', again)
+  endings.set(box, () => {
+    plot.destroy()
+    observer.disconnect()
+    dark.removeEventListener('change', again)
+  })
 }

@@ -1,10 +1,6 @@
 // Figures of the tensors over the layers of a model.
-import type { FileTensor, TensorStatistics } from 'tritloom/weights'
-
-/** A tensor with what it holds, if that was read. */
-export interface ReadTensor extends FileTensor {
-  found?: TensorStatistics
-}
+import type { TensorStatistics } from 'tritloom/weights'
+import type { ReadTensor } from './contents.ts'
 
 /** A figure of a tensor; `undefined` if it has none. */
 export interface Measure {

@@ -1,13 +1,15 @@
 // Shows what the loaded model computes for a text: its tokens by surprise, the attention of a head, the values in its layers.
-import type { BitNet, Inspection, InspectOptions } from 'tritloom'
+import type { Inspection, InspectOptions, ModelInfo } from 'tritloom'
 import { describeFailure, formatCount, type Advice, type Failure } from 'tritloom/words'
-import { byId, create } from '../shared/dom.ts'
+import { byId, create, swap } from '../shared/dom.ts'
+import { movedTo } from '../shared/keys.ts'
+import type { HeldModel } from '../shared/model/held.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { lines } from './charts.ts'
 import { draw, pictureOf } from './picture.ts'
 import { onReport, save } from './report.ts'
 import { figure, fillTable, percent } from './table.ts'
-import { readInspection, shown as shownText, surprise, strongest } from './tokens.ts'
+import { readInspection, reportOf, strongest, surprise, visible } from './tokens.ts'
 
 const ADVICE: Advice = {
   'context-full': 'Take a shorter text, or a model with a longer context.',
@@ -24,32 +26,43 @@ const facts = byId('inspect-facts', HTMLElement)
 const list = byId('token-list', HTMLElement)
 const layer = byId('inspect-layer', HTMLInputElement)
 const head = byId('inspect-head', HTMLInputElement)
+const wantsAttention = byId('inspect-attention', HTMLInputElement)
 
-let model: BitNet | undefined
+let held: HeldModel
+let isReady = false
 let found: Inspection | undefined
 let running: AbortController | undefined
 
-export function startInspect() {
+/** Connects the tab. It inspects the model that `of` holds. */
+export function startInspect(of: HeldModel) {
+  held = of
+  wantsAttention.addEventListener('change', update)
+  update()
   form.addEventListener('submit', event => {
     event.preventDefault()
     void inspect()
   })
   stop.addEventListener('click', () => running?.abort())
-  saveButton.addEventListener('click', () => save('inspect', found))
+  saveButton.addEventListener('click', () => found && save('inspect', reportOf(found)))
   onReport(byId('inspect-report', HTMLInputElement), 'inspect', content => {
-    clear()
     show(readInspection(content))
+    clear()
   }, failure => tell('The report cannot be opened', failure))
 }
 
-/** Takes the model that was loaded, or none. */
-export function inspectModel(next: BitNet | undefined) {
+/** Takes the facts of the model that was loaded, or none. */
+export function inspectModel(info: ModelInfo | undefined) {
   running?.abort()
-  model = next
-  start.disabled = !model
-  if (!model) return
-  layer.max = String(model.info.layers - 1)
-  head.max = String(model.info.heads - 1)
+  isReady = info !== undefined
+  update()
+  if (!info) return
+  layer.max = String(info.layers - 1)
+  head.max = String(info.heads - 1)
+}
+
+function update() {
+  start.disabled = !isReady
+  layer.disabled = head.disabled = !wantsAttention.checked
 }
 
 const clear = () => showNotice('inspect', null)
@@ -58,28 +71,29 @@ const tell = (title: string, failure: Failure) => showNotice('inspect', failureB
 const isChecked = (id: string) => byId(id, HTMLInputElement).checked
 
 async function inspect() {
-  if (!model || running) return
+  if (!isReady || running) return
   const [mine, what] = [(running = new AbortController()), [] as NonNullable<InspectOptions['what']>[number][]]
   if (isChecked('inspect-candidates')) what.push('candidates')
   if (isChecked('inspect-activations')) what.push('activations')
-  if (isChecked('inspect-attention')) what.push('attention')
+  if (wantsAttention.checked) what.push('attention')
   clear()
-  start.hidden = true
-  stop.hidden = progress.hidden = false
+  swap(start, stop)
+  progress.hidden = false
   progress.value = 0
   try {
     const input = isChecked('inspect-chat') ? [{ role: 'user' as const, content: text.value }] : text.value
-    show(await model.inspect(input, {
-      what, layer: layer.valueAsNumber, head: head.valueAsNumber, top: 10, at: ['attention-out', 'block'],
+    show(await held.use(model => model.inspect(input, {
+      what, top: 10, at: ['attention-out', 'block'],
+      ...(wantsAttention.checked && { layer: layer.valueAsNumber, head: head.valueAsNumber }),
       signal: mine.signal, onProgress: share => { progress.value = share }
-    }))
+    })))
     showNotice('loss', null)
   } catch (error) {
     if (!mine.signal.aborted) tell('The text was not inspected', describeFailure(error, ADVICE))
   } finally {
     running = undefined
-    start.hidden = false
-    stop.hidden = progress.hidden = true
+    swap(stop, start)
+    progress.hidden = true
   }
 }
 
@@ -106,18 +120,21 @@ function showTokens(inspection: Inspection) {
     'Each box is a token. Point at one, or go to one with Tab and the arrow keys.',
     has ? 'The stronger its colour, the less likely it was after the tokens before it.' : ''
   ].join(' ')
+  let chosen: HTMLButtonElement
   const buttons = tokens.map((token, n) => {
-    const button = create('button', token.special ? 'special' : '', shownText(token.text))
+    const button = create('button', token.special ? 'special' : '', visible(token.text))
     button.type = 'button'
-    button.tabIndex = n === 0 ? 0 : -1
+    button.tabIndex = -1
     button.ariaPressed = 'false'
     // A token of 10 bits or more has the full colour.
     if (token.logprob !== undefined) button.style.setProperty('--surprise', Math.min(1, surprise(token) / 10).toFixed(3))
     const choose = () => {
-      for (const other of buttons) {
-        other.ariaPressed = String(other === button)
-        other.tabIndex = other === button ? 0 : -1
-      }
+      // Of thousands, only the one before changes.
+      chosen.ariaPressed = 'false'
+      chosen.tabIndex = -1
+      chosen = button
+      chosen.ariaPressed = 'true'
+      chosen.tabIndex = 0
       showToken(inspection, n)
     }
     button.addEventListener('pointerenter', choose)
@@ -125,11 +142,9 @@ function showTokens(inspection: Inspection) {
     return button
   })
   list.replaceChildren(...buttons)
-  list.onkeydown = ({ key }) => {
-    const now = buttons.findIndex(button => button === document.activeElement)
-    const to = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: buttons.length - 1 }[key]
-    if (to !== undefined) buttons[to]?.focus()
-  }
+  chosen = buttons[0] ?? create('button')
+  chosen.tabIndex = 0
+  list.onkeydown = event => movedTo(event, buttons)?.focus()
   byId('token', HTMLElement).replaceChildren(create('p', 'figures', attention || has ? 'No token is chosen.' : ''))
 }
 
@@ -144,13 +159,13 @@ function showToken({ tokens, attention }: Inspection, n: number) {
   if (token.next) {
     const table = create('table')
     fillTable(table, ['The likeliest after it', 'Id', 'Probability'], token.next.map(({ id, text, logprob }) =>
-      ({ name: create('code', '', shownText(text)), cells: [String(id), percent(Math.exp(logprob))] })))
+      ({ name: create('code', '', visible(text)), cells: [String(id), percent(Math.exp(logprob))] })))
     parts.push(table)
   }
   if (attention) {
     const table = create('table')
     fillTable(table, ['It attends to', 'Token', 'Weight'], strongest(attention, tokens.length, n).map(({ at, weight }) =>
-      ({ name: create('code', '', shownText(tokens[at]!.text)), cells: [String(at), percent(weight)] })))
+      ({ name: create('code', '', visible(tokens[at]!.text)), cells: [String(at), percent(weight)] })))
     parts.push(table)
   }
   byId('token', HTMLElement).replaceChildren(...parts)

@@ -1,13 +1,14 @@
 // Measures a model. This file knows nothing of the page.
-import type { BitNet, Profile } from 'tritloom'
-import { NoReport } from './report.ts'
+import { BitNetError, type BitNet, type KernelTime, type Profile } from 'tritloom'
+import { orAborted } from '../shared/abort.ts'
+import { count, expectFields, fields, float, list, number, optional, orNull, text } from './fields.ts'
 
 /** The figures of a measurement, which a report has too. */
 export interface Speed {
   /** The model's name. */
   model: string
   /** The machine that computed. */
-  adapter: string
+  machine: string
   points: Point[]
   memory: Memory
   /** The kernels of a token, where the GPU has a clock. */
@@ -28,7 +29,7 @@ export interface Point {
   roof: number | null
 }
 
-/** Bytes by what they are for. */
+/** Bytes by what they are for, after the load. */
 export interface Memory {
   file: number
   held: number
@@ -70,7 +71,7 @@ export async function measure(model: BitNet, signal: AbortSignal, onProgress: (s
   const steps = of.length * RUNS + 1
   let [done, run] = [0, 0]
   const words = await model.tokenize(TEXT.repeat(Math.ceil((of.at(-1) ?? 0) / 16) + 1))
-  /** The times after a prompt of `length` tokens. Each begins elsewhere, so that none of it is in the KV cache. */
+  /** The times after a prompt of `length` tokens. Each begins elsewhere, so that no run finds its tokens in the KV cache. */
   const timed = async (length: number) => {
     const begin = ++run % (words.length - length)
     const { stats } = model.generate(words.slice(begin, begin + length), { maxTokens: ANSWER, promptLookup: false, signal })
@@ -81,11 +82,13 @@ export async function measure(model: BitNet, signal: AbortSignal, onProgress: (s
   let profile: Profile | undefined
   let noProfile: string | undefined
   try {
-    profile = await model.profile()
+    // First, because it empties the KV cache, also if it rejects: an earlier measurement had the same prompts.
+    profile = await orAborted(model.profile(), signal)
   } catch (error) {
-    noProfile = error instanceof Error ? error.message : String(error)
+    // The GPU has no clock. Everything else is an error of the measurement.
+    if (!(error instanceof BitNetError) || error.code !== 'missing-feature') throw error
+    noProfile = error.message
   }
-  signal.throwIfAborted()
   onProgress(++done / steps)
   // The first run of a length may compile kernels, so it is timed only to know how long it takes.
   const points: Point[] = []
@@ -109,15 +112,22 @@ export async function measure(model: BitNet, signal: AbortSignal, onProgress: (s
     })
     if (isLong) break
   }
-  return { model: info.name, adapter: info.adapter || info.backend, points, memory, ...(profile && { profile }), ...(noProfile && { noProfile }) }
+  return { model: info.name, machine: info.adapter || info.backend, points, memory, ...(profile && { profile }), ...(noProfile && { noProfile }) }
 }
 
-/** The figures of a report. Throws `NoReport` if it is none. */
-export function readSpeed(content: unknown): Speed {
-  const speed = content as Speed
-  const isNumber = (value: unknown) => typeof value === 'number'
-  const points = Array.isArray(speed.points) && speed.points.every(({ context, first }) => isNumber(context) && isNumber(first))
-  const profile = speed.profile === undefined || (Array.isArray(speed.profile.kernels) && isNumber(speed.profile.bandwidth))
-  if (!points || !profile || !Object.values(speed.memory ?? { none: '' }).every(isNumber)) throw new NoReport('This report lacks its figures.')
-  return speed
-}
+const SPEED = fields<Speed>({
+  model: text,
+  machine: text,
+  points: list(fields<Point>({ context: count, decode: orNull(number), first: number, roof: orNull(number) })),
+  memory: fields<Memory>({ file: count, held: count, keys: count, cache: count, contextLength: count, token: count }),
+  profile: optional(fields<Profile>({
+    bandwidth: number,
+    kernels: list(fields<KernelTime>({
+      kernel: text, calls: count, microseconds: number, bytes: number, gigabytesPerSecond: float, share: float
+    }))
+  })),
+  noProfile: optional(text)
+})
+
+/** The figures of a report. Throws `NoReport` if it has none. */
+export const readSpeed = (content: unknown): Speed => expectFields<Speed>(content, SPEED)

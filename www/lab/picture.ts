@@ -1,4 +1,5 @@
 // Pictures of numbers, as the pixels of a canvas.
+import type { Colour } from '../shared/colour.ts'
 
 /** Pixels of a picture, four bytes each. */
 export interface Picture {
@@ -6,8 +7,6 @@ export interface Picture {
   height: number
   pixels: Uint8ClampedArray<ArrayBuffer>
 }
-
-type Colour = readonly [red: number, green: number, blue: number]
 
 /** The colours of values below and above 0, which can be told apart by those who see few colours. */
 const BELOW: Colour = [33, 102, 172]
@@ -22,12 +21,13 @@ export function colourOf(share: number): Colour {
   return mixed as unknown as Colour
 }
 
-/** The colour as CSS has it, and whether dark letters are to be read on it. */
-export const cssOf = (share: number): string => `rgb(${colourOf(share).join(' ')})`
-export const isLight = (share: number): boolean => {
-  const [red, green, blue] = colourOf(share).map(value => (value / 255) ** 2.2) as unknown as Colour
-  // From this luminance on, black has the greater contrast.
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18
+/** Steps from 0 to a whole colour: no colour has more. */
+const STEPS = 255
+
+/** The pixels of shares from -1 to 1, as a canvas has them, and last the one of what is no number. */
+const pixelsOfShares = (): Uint32Array => {
+  const shares = [...Array.from({ length: 2 * STEPS + 1 }, (_, n) => n / STEPS - 1), NaN]
+  return new Uint32Array(Uint8ClampedArray.from(shares.flatMap(share => [...colourOf(share), 255])).buffer)
 }
 
 /**
@@ -35,13 +35,19 @@ export const isLight = (share: number): boolean => {
  */
 export function pictureOf(values: Float32Array, width: number): Picture {
   let greatest = 0
-  for (const value of values) if (Number.isFinite(value)) greatest = Math.max(greatest, Math.abs(value))
-  const height = Math.floor(values.length / width)
-  const pixels = new Uint8ClampedArray(4 * width * height)
-  for (let n = 0; n < width * height; n++) {
-    pixels.set([...colourOf(greatest > 0 ? values[n]! / greatest : values[n]!), 255], 4 * n)
+  for (const value of values) {
+    const size = Math.abs(value)
+    if (size > greatest && size < Infinity) greatest = size
   }
-  return { width, height, pixels }
+  const height = Math.floor(values.length / width)
+  const pixels = new Uint32Array(width * height)
+  const table = pixelsOfShares()
+  const factor = greatest > 0 ? 1 / greatest : 1
+  for (let n = 0; n < pixels.length; n++) {
+    const share = Math.max(-1, Math.min(1, values[n]! * factor))
+    pixels[n] = table[Number.isNaN(share) ? 2 * STEPS + 1 : Math.round((share + 1) * STEPS)]!
+  }
+  return { width, height, pixels: new Uint8ClampedArray(pixels.buffer) }
 }
 
 /** A part of a matrix: `height` rows from the first on, and `width` columns from `column` on. */

@@ -13,14 +13,12 @@ interface Report<T> {
 }
 
 /** JSON has no NaN and no infinities, which the lab is there to find: they are written as `{ "float": "NaN" }`. */
-const toJson = (_: string, value: unknown) => {
-  if (value instanceof Float32Array) return [...value]
-  return typeof value === 'number' && !Number.isFinite(value) ? { float: String(value) } : value
-}
+const toJson = (_: string, value: unknown) =>
+  typeof value === 'number' && !Number.isFinite(value) ? { float: String(value) } : value
 const fromJson = (_: string, value: { float?: unknown } | null) =>
   typeof value?.float === 'string' ? Number(value.float) : value
 
-/** A report as the text of a file. Arrays of floats become plain arrays. */
+/** A report as the text of a file. */
 export const toText = (kind: Kind, content: unknown): string => {
   const report: Report<unknown> = { tritloom: kind, version: 1, content }
   return JSON.stringify(report, toJson)

@@ -1,7 +1,8 @@
 // How fast the loaded model is, beside an older report.
-import type { BitNet, KernelTime } from 'tritloom'
+import type { KernelTime, ModelInfo } from 'tritloom'
 import { describeFailure, formatBytes, type Advice, type Failure } from 'tritloom/words'
-import { byId, create } from '../shared/dom.ts'
+import { byId, create, swap } from '../shared/dom.ts'
+import type { HeldModel } from '../shared/model/held.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
 import { lines } from './charts.ts'
 import { measure, readSpeed, type Memory, type Point, type Speed } from './measure.ts'
@@ -18,13 +19,16 @@ const saveButton = byId('speed-save', HTMLButtonElement)
 const remove = byId('speed-remove', HTMLButtonElement)
 const progress = byId('speed-progress', HTMLProgressElement)
 
-let model: BitNet | undefined
+let held: HeldModel
+let isReady = false
 let running: AbortController | undefined
 /** The figures of this device, and the report beside them. */
 let mine: Speed | undefined
 let beside: Speed | undefined
 
-export function startSpeed() {
+/** Connects the tab. It measures the model that `of` holds. */
+export function startSpeed(of: HeldModel) {
+  held = of
   start.addEventListener('click', () => void run())
   stop.addEventListener('click', () => running?.abort())
   saveButton.addEventListener('click', () => save('speed', mine))
@@ -33,39 +37,39 @@ export function startSpeed() {
     show()
   })
   onReport(byId('speed-report', HTMLInputElement), 'speed', content => {
-    clear()
     beside = readSpeed(content)
     show()
+    clear()
   }, failure => tell('The report cannot be opened', failure))
 }
 
-/** Takes the model that was loaded, or none. */
-export function speedModel(next: BitNet | undefined) {
+/** Takes the facts of the model that was loaded, or none. */
+export function speedModel(info: ModelInfo | undefined) {
   running?.abort()
-  model = next
-  start.disabled = !model
+  isReady = info !== undefined
+  start.disabled = !isReady
 }
 
 const clear = () => showNotice('speed', null)
 const tell = (title: string, failure: Failure) => showNotice('speed', failureBox(title, failure))
 
 async function run() {
-  if (!model || running) return
+  if (!isReady || running) return
   const { signal } = (running = new AbortController())
   clear()
-  start.hidden = true
-  stop.hidden = progress.hidden = false
+  swap(start, stop)
+  progress.hidden = false
   progress.value = 0
   try {
-    mine = await measure(model, signal, share => { progress.value = share })
+    mine = await held.use(model => measure(model, signal, share => { progress.value = share }))
     show()
     showNotice('loss', null)
   } catch (error) {
     if (!signal.aborted) tell('The model was not measured', describeFailure(error, ADVICE))
   } finally {
     running = undefined
-    start.hidden = false
-    stop.hidden = progress.hidden = true
+    swap(stop, start)
+    progress.hidden = true
   }
 }
 
@@ -77,7 +81,7 @@ const runs = (): { title: string, speed: Speed }[] => [
 
 const MEMORY: { title: string, of: (memory: Memory) => number }[] = [
   { title: 'The file', of: ({ file }) => file },
-  { title: 'Held in all', of: ({ held }) => held },
+  { title: 'Held in all, after the load', of: ({ held }) => held },
   { title: 'Of that, keys and values', of: ({ keys }) => keys },
   { title: 'Of that, weights, and what steps need', of: ({ held, keys }) => held - keys },
   { title: 'Keys and values of a text that fills the context', of: ({ cache }) => cache },
@@ -90,7 +94,7 @@ function show() {
   remove.hidden = !beside
   byId('speed-found', HTMLElement).hidden = all.length === 0
   byId('speed-facts', HTMLElement).textContent =
-    all.map(({ title, speed }) => `${title}: ${speed.model}, ${speed.adapter}`).join(' · ')
+    all.map(({ title, speed }) => `${title}: ${speed.model}, ${speed.machine}`).join(' · ')
   showPoints('decode', 'Tokens', all, [
     { title: 'tokens/s', of: point => point.decode, text: figure },
     { title: 'most that memory allows', of: point => point.roof, text: figure }

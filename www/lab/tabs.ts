@@ -1,4 +1,5 @@
 // The tabs. The address of the page names the one that is shown.
+import { movedTo } from '../shared/keys.ts'
 
 const tabs = [...document.querySelectorAll<HTMLButtonElement>('[role="tab"]')]
 
@@ -12,8 +13,6 @@ function show(tab: HTMLButtonElement) {
     other.tabIndex = isShown ? 0 : -1
     panelOf(other).hidden = !isShown
   }
-  // Charts take their width when they are seen.
-  window.dispatchEvent(new Event('resize'))
 }
 
 /** Shows the tab that the address names, or the first one. */
@@ -26,14 +25,13 @@ export function startTabs() {
     show(tab)
     tab.focus()
   }
-  tabs.forEach((tab, n) => {
+  for (const tab of tabs) {
     tab.addEventListener('click', () => choose(tab))
-    tab.addEventListener('keydown', ({ key }) => {
-      const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: -1 }[key]
-      const next = to === undefined ? undefined : tabs.at(to % tabs.length)
+    tab.addEventListener('keydown', event => {
+      const next = movedTo(event, tabs)
       if (next) choose(next)
     })
-  })
+  }
   addEventListener('hashchange', showNamed)
   showNamed()
 }

@@ -1,11 +1,13 @@
 // The weights of a file: its tensors, figures over the layers, and a tensor as a picture.
-import { openWeights, type FileTensor, type WeightFile } from 'tritloom/weights'
+import { MAX_VALUES, openWeights, type FileTensor, type WeightFile } from 'tritloom/weights'
 import { describeFailure, formatBytes, formatCount, type Advice, type Failure } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
-import { byId, create } from '../shared/dom.ts'
+import { isLight } from '../shared/colour.ts'
+import { byId, create, swap } from '../shared/dom.ts'
 import { failureBox, showNotice } from '../shared/notices.ts'
-import { heatMap, MEASURES, shareOf, within, type ReadTensor } from './heat.ts'
-import { cssOf, draw, isLight, partOf, pictureOf } from './picture.ts'
+import { readContents, type Contents, type ReadTensor } from './contents.ts'
+import { heatMap, MEASURES, shareOf, within } from './heat.ts'
+import { colourOf, draw, partOf, pictureOf } from './picture.ts'
 import { onReport, save } from './report.ts'
 import { figure, fillTable, percent } from './table.ts'
 
@@ -17,27 +19,19 @@ const ADVICE: Advice = {
 /** The most rows and columns of a picture. */
 const SIDE = 512
 
-/** The tensors that are shown, which a report has too. */
-interface Shown {
-  name: string
-  architecture: string
-  bytes: number
-  tensors: ReadTensor[]
-}
-
 const facts = byId('weights-facts', HTMLElement)
 const readButton = byId('weights-read', HTMLButtonElement)
 const stopButton = byId('weights-stop', HTMLButtonElement)
 const loadButton = byId('weights-load', HTMLButtonElement)
 const progress = byId('weights-progress', HTMLProgressElement)
-const measure = byId('heat-measure', HTMLSelectElement)
+const figureChoice = byId('heat-measure', HTMLSelectElement)
 const pictureForm = byId('picture-form', HTMLFormElement)
 const firstRow = byId('picture-row', HTMLInputElement)
 const firstColumn = byId('picture-column', HTMLInputElement)
 const canvas = byId('picture-canvas', HTMLCanvasElement)
 const pictureText = byId('picture-text', HTMLElement)
 
-let shown: Shown = { name: '', architecture: '', bytes: 0, tensors: [] }
+let shown: Contents = { name: '', architecture: '', bytes: 0, tensors: [] }
 /** The open file, and where it is from. A report has none. */
 let file: WeightFile | undefined
 let from: string | File | undefined
@@ -50,8 +44,8 @@ let picturing = new AbortController()
 
 /** Connects the tab. `load` loads the model whose weights are shown. */
 export function startWeights(load: (source: string | File, name: string) => void) {
-  measure.append(...MEASURES.map(({ title }, n) => new Option(title, String(n))))
-  measure.addEventListener('change', showHeat)
+  figureChoice.append(...MEASURES.map(({ title }, n) => new Option(title, String(n))))
+  figureChoice.addEventListener('change', showHeat)
   const chosen = byId('weights-file', HTMLInputElement)
   chosen.addEventListener('change', () => {
     const source = chosen.files?.[0]
@@ -68,9 +62,7 @@ export function startWeights(load: (source: string | File, name: string) => void
   loadButton.addEventListener('click', () => from && load(from, shown.name))
   byId('weights-save', HTMLButtonElement).addEventListener('click', () => save('weights', shown))
   onReport(byId('weights-report', HTMLInputElement), 'weights', content => {
-    const { name, architecture, bytes, tensors } = content as Shown
-    const report = { name, architecture, bytes, tensors: tensors.map(tensor => ({ ...tensor })) }
-    inTable(report.tensors) // A damaged report fails here, before anything on the page is replaced.
+    const report = readContents(content)
     reading.abort()
     picturing.abort()
     file = from = undefined
@@ -116,7 +108,7 @@ async function open(source: string | File) {
   }
 }
 
-function show(next: Shown) {
+function show(next: Contents) {
   shown = next
   pictured = undefined
   byId('picture', HTMLElement).hidden = true
@@ -142,13 +134,13 @@ function inAll(tensors: readonly ReadTensor[]): string {
   return `all ternary weights read: −1 ${minus}, 0 ${zero}, +1 ${plus}`
 }
 
-/** The rows of the table of tensors. */
-function inTable(tensors: readonly ReadTensor[]) {
+function showTensors() {
+  const columns = ['Tensor', 'Type', 'Shape', 'Size', '−1', '0', '+1', 'Entropy', 'Scales', 'Mean scale']
   const share = (tensor: ReadTensor, which: 0 | 1 | 2) => {
     const found = tensor.found && shareOf(tensor.found, which)
     return found === undefined ? '' : percent(found)
   }
-  return tensors.map(tensor => {
+  fillTable(byId('tensors', HTMLTableElement), columns, shown.tensors.map(tensor => {
     const { scales, entropy } = tensor.found ?? {}
     const range = scales && (scales.min === scales.max ? figure(scales.min) : `${figure(scales.min)} to ${figure(scales.max)}`)
     return {
@@ -158,12 +150,7 @@ function inTable(tensors: readonly ReadTensor[]) {
         entropy === undefined ? '' : figure(entropy), range ?? '', scales ? figure(scales.mean) : ''
       ]
     }
-  })
-}
-
-function showTensors() {
-  const columns = ['Tensor', 'Type', 'Shape', 'Size', '−1', '0', '+1', 'Entropy', 'Scales', 'Mean scale']
-  fillTable(byId('tensors', HTMLTableElement), columns, inTable(shown.tensors))
+  }))
 }
 
 /** The name of a tensor, which shows its picture if there is a file to read it from. */
@@ -183,8 +170,8 @@ async function readAll() {
   if (!file) return
   const [signal, opened] = [begin(), file]
   clear()
-  readButton.hidden = true
-  stopButton.hidden = progress.hidden = false
+  swap(readButton, stopButton)
+  progress.hidden = false
   const total = shown.tensors.reduce((sum, { bytes }) => sum + bytes, 0)
   let done = 0
   try {
@@ -198,13 +185,15 @@ async function readAll() {
   } finally {
     // Another file may have been opened meanwhile.
     if (file === opened) showAll()
-    readButton.hidden = false
-    stopButton.hidden = progress.hidden = true
+    progress.hidden = true
+    // Then the button stops the opening of that file.
+    if (reading.signal === signal) swap(stopButton, readButton)
+    else readButton.hidden = false
   }
 }
 
 function showHeat() {
-  const chosen = MEASURES[Number(measure.value)]!
+  const chosen = MEASURES[Number(figureChoice.value)]!
   const { layers, rows, range } = heatMap(shown.tensors, chosen)
   byId('heat', HTMLElement).hidden = !shown.tensors.some(({ layer, found }) => layer !== undefined && found?.scales)
   const table = byId('heat-map', HTMLTableElement)
@@ -214,9 +203,9 @@ function showHeat() {
   rows.forEach(({ values }, row) => values.forEach((value, column) => {
     const cell = table.tBodies[0]!.rows[row]!.cells[column + 1]!
     if (value === undefined) return
-    const share = within(value, range)
-    cell.style.background = cssOf(share)
-    cell.style.color = isLight(share) ? 'black' : 'white'
+    const colour = colourOf(within(value, range))
+    cell.style.background = `rgb(${colour.join(' ')})`
+    cell.style.color = isLight(colour) ? 'black' : 'white'
   }))
   byId('heat-scale', HTMLElement).textContent = rows.length === 0
     ? 'No tensor of a layer has this figure.' : `White is ${figure(range[0])}, the full colour ${figure(range[1])}.`
@@ -227,8 +216,7 @@ async function showPicture() {
   const { name, shape, type } = pictured
   const [columns = 0, rows = 1] = shape
   const [row, column] = [Math.min(firstRow.valueAsNumber, rows - 1), Math.min(firstColumn.valueAsNumber, columns - 1)]
-  // `rows` gives at most 2^24 values.
-  const height = Math.min(SIDE, rows - row, Math.max(1, Math.floor(2 ** 24 / columns)))
+  const height = Math.min(SIDE, rows - row, Math.max(1, Math.floor(MAX_VALUES / columns)))
   const width = Math.min(SIDE, columns - column)
   picturing.abort()
   picturing = new AbortController()

@@ -1,8 +1,9 @@
 // The landing page: a model that answers after one click, lines to copy, and pages that stay without a network.
 import type { BitNet, Generation } from 'tritloom'
 import { describeFailure, describeProgress, formatBytes, formatRate, formatSeconds } from 'tritloom/words'
+import { orAborted } from '../shared/abort.ts'
 import { copies } from '../shared/copy.ts'
-import { byId } from '../shared/dom.ts'
+import { byId, swap } from '../shared/dom.ts'
 import { keepPages } from '../shared/offline.ts'
 
 const MODEL = new URL('models/tiny-stories.gguf', document.baseURI).href
@@ -52,16 +53,14 @@ async function ask(text: string) {
 
 /** Empties the page for an answer, or shows that it has ended. */
 function show(isRunning: boolean) {
-  const hasFocus = document.activeElement === (isRunning ? run : stop)
   if (isRunning) {
     answer.textContent = speed.textContent = ''
     failure.hidden = true
   }
-  run.hidden = isRunning
-  stop.hidden = !isRunning
+  if (isRunning) swap(run, stop)
+  else swap(stop, run)
   answer.ariaBusy = String(isRunning)
   progress.hidden = true
-  if (hasFocus) (isRunning ? stop : run).focus()
 }
 
 /** Gives the model up, so that the next click loads it anew. */
@@ -86,7 +85,7 @@ async function here(signal: AbortSignal): Promise<BitNet> {
 
 async function load(signal: AbortSignal): Promise<BitNet> {
   step.textContent = 'Fetching the program …'
-  const { BitNet } = await import('tritloom')
+  const { BitNet } = await orAborted(import('tritloom'), signal)
   return BitNet.load(MODEL, {
     signal,
     onProgress: now => {

@@ -5,7 +5,7 @@ import { byId, create } from '../shared/dom.ts'
 import { HeldModel } from '../shared/model/held.ts'
 import { createLoader } from '../shared/model/loader.ts'
 import { failureBox, noticeBox, showLoss, showNotice } from '../shared/notices.ts'
-import { keepPages } from '../shared/offline.ts'
+import { sayKept } from '../shared/offline.ts'
 import { Library, type Origin } from './library.ts'
 
 const ADVICE: Advice = {
@@ -74,18 +74,8 @@ form.addEventListener('submit', event => {
   if (library && query.value.trim() !== '') void search(library)
 })
 
-void keep()
+void sayKept('../', byId('offline-state', HTMLElement))
 await loader.start()
-
-/** Stores the pages. */
-async function keep() {
-  const state = byId('offline-state', HTMLElement)
-  try {
-    if (await keepPages('../')) state.textContent = 'This page is kept and opens offline.'
-  } catch (error) {
-    state.textContent = `This page could not be kept: ${error instanceof Error ? error.message : error}`
-  }
-}
 
 async function openLibrary() {
   const { model } = held
@@ -127,14 +117,14 @@ async function read(job: Job) {
   readText.textContent = 'Reading'
   readBar.removeAttribute('value')
   update()
-  const signal = held.begin()
+  const [signal, opened] = [held.begin(), library]
   const onProgress = ({ done, passages }: IndexProgress, total: number) => {
     readText.textContent = `Reading: ${formatCount(done)} of ${formatCount(total)}, ${formatCount(passages)} new passages`
     readBar.value = done / total
     showSources()
   }
   try {
-    await job(library, signal, onProgress)
+    await held.use(() => job(opened, signal, onProgress))
     showNotice('loss', null)
   } catch (error) {
     if (!signal.aborted) showNotice('read', failureBox('Not all was read', describeFailure(error, ADVICE)))
@@ -150,7 +140,7 @@ async function search(library: Library) {
   figures.textContent = 'Searching …'
   const start = performance.now()
   try {
-    const found = await library.search(query.value, scope.value as Origin['kind'] | '')
+    const found = await held.use(() => library.search(query.value, scope.value as Origin['kind'] | ''))
     if (mine !== searches) return
     const time = formatSeconds(performance.now() - start)
     figures.textContent = found.length === 0

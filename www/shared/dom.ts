@@ -1,4 +1,4 @@
-// Finds and makes elements.
+// Finds, makes and swaps elements.
 
 /** The element of the page with this id. Throws if it is missing or of another class. */
 export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
@@ -17,4 +17,12 @@ export function create<K extends keyof HTMLElementTagNameMap>(
   element.className = className
   element.textContent = text
   return element
+}
+
+/** Shows one element in place of another, and gives it the focus if that had it. */
+export function swap(hidden: HTMLElement, shown: HTMLElement) {
+  const hadFocus = document.activeElement === hidden
+  hidden.hidden = true
+  shown.hidden = false
+  if (hadFocus) shown.focus()
 }

@@ -12,3 +12,12 @@ export async function keepPages(root: string): Promise<boolean> {
   await navigator.serviceWorker.ready
   return true
 }
+
+/** Keeps the pages, and says in `state` whether they are. */
+export async function sayKept(root: string, state: HTMLElement) {
+  try {
+    if (await keepPages(root)) state.textContent = 'This page is kept and opens offline.'
+  } catch (error) {
+    state.textContent = `This page could not be kept: ${error instanceof Error ? error.message : error}`
+  }
+}

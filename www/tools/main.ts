@@ -3,6 +3,7 @@ import type { RunnableTool, RunToolsOptions, Stats, Token } from 'tritloom'
 import { describeFailure, formatCount, formatRate, type Advice } from 'tritloom/words'
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
 import { byId, create } from '../shared/dom.ts'
+import { sendOnEnter } from '../shared/keys.ts'
 import { HeldModel } from '../shared/model/held.ts'
 import { createKnown } from '../shared/model/known.ts'
 import { createLoader } from '../shared/model/loader.ts'
@@ -83,12 +84,7 @@ form.addEventListener('submit', event => {
   if (!askButton.disabled && !isAsking) void ask(text)
 })
 field.addEventListener('input', update)
-field.addEventListener('keydown', event => {
-  // With an input method, Enter chooses a character, and must not send.
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-  event.preventDefault()
-  form.requestSubmit()
-})
+sendOnEnter(field, form)
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape') held.stop()
 })

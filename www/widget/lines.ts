@@ -1,4 +1,5 @@
 // The two lines that put a widget into a page.
+import { isLight } from '../shared/colour.ts'
 
 /** The wishes of the maker of a page. An empty text is no wish. */
 export interface Wishes {
@@ -49,11 +50,8 @@ export function linesOf(wishes: Wishes): string {
     `<tldr-widget${attributes.join('')}>${inside}</tldr-widget>`
 }
 
-/** Black or white: what can be read better on a colour, by the contrast of WCAG. */
-export function readableOn(colour: string): string {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5]
-    .map(at => parseInt(colour.slice(at, at + 2), 16) / 255)
-    .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
-  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-  return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? '#000000' : '#ffffff'
+/** Black or white: what can be read better on a colour such as `#93500a`. */
+function readableOn(colour: string): string {
+  const [red, green, blue] = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16)) as [number, number, number]
+  return isLight([red, green, blue]) ? '#000000' : '#ffffff'
 }

@@ -22,15 +22,25 @@ function show() {
   const wishes = read()
   lines.textContent = linesOf(wishes)
   byId('accent-field', HTMLElement).hidden = !byId('own-accent', HTMLInputElement).checked
-  byId('integrity', HTMLInputElement).disabled = wishes.model.trim() === ''
+  showHash(wishes.model.trim() !== '')
   showPreview(wishes)
+}
+
+/** A hash counts only beside a model. One that is none would fail at each reader's. */
+function showHash(hasModel: boolean) {
+  const field = byId('integrity', HTMLInputElement)
+  field.disabled = !hasModel
+  const isWrong = !field.checkValidity()
+  field.ariaInvalid = String(isWrong)
+  byId('integrity-fault', HTMLElement).textContent = isWrong
+    ? 'This is no hash: sha256- and the 44 characters of its base64 are needed. Each reader’s load would fail.' : ''
 }
 
 function read(): Wishes {
   const data = new FormData(form)
   const text = (name: string) => String(data.get(name) ?? '')
   return {
-    script: text('script') || 'tritloom/widget.js',
+    script: text('script').trim() || 'tritloom/widget.js',
     for: text('for'),
     model: text('model'),
     integrity: text('integrity'),

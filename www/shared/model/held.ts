@@ -12,11 +12,12 @@ function backendOfLink(): LoadOptions {
 export class HeldModel {
   #model: BitNet | null = null
   #isLost = false
-  #isAnswering = false
+  /** How many calls run, whose errors would tell of a loss. */
+  #calls = 0
   #answering = new AbortController()
   #onLost: () => void
 
-  /** `onLost` is called when the GPU is lost and no answer is being generated. */
+  /** `onLost` is called when the GPU is lost and no call runs, whose error would say so. */
   constructor(onLost: () => void) {
     this.#onLost = onLost
   }
@@ -46,7 +47,7 @@ export class HeldModel {
     return this.model.info
   }
 
-  /** Whether the GPU was lost since the last answer. The next answer restores the model. */
+  /** Whether the GPU was lost since the last call that went well. The next call restores the model. */
   get isLost(): boolean {
     return this.#isLost
   }
@@ -64,18 +65,38 @@ export class HeldModel {
 
   /** Passes on what an answer gives, and ends without an error when the answer is stopped. */
   async *untilStopped<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
-    this.#isAnswering = true
+    this.#calls += 1
     try {
       for await (const item of items) {
         this.#isLost = false
         yield item
       }
     } catch (error) {
-      if (error instanceof BitNetError && error.code === 'device-lost') this.#isLost = true
+      this.#notice(error)
       if (!signal.aborted) throw error
     } finally {
-      this.#isAnswering = false
+      this.#calls -= 1
     }
+  }
+
+  /** Makes a call that is no answer, such as an inspection, and gives its result. If the GPU is lost meanwhile, its error says so. */
+  async use<T>(call: (model: BitNet) => Promise<T>): Promise<T> {
+    this.#calls += 1
+    try {
+      const found = await call(this.model)
+      this.#isLost = false
+      return found
+    } catch (error) {
+      this.#notice(error)
+      throw error
+    } finally {
+      this.#calls -= 1
+    }
+  }
+
+  /** Looks at an error of a call: whether it is a loss of the GPU. */
+  #notice(error: unknown) {
+    if (error instanceof BitNetError && error.code === 'device-lost') this.#isLost = true
   }
 
   /** Watches for losses while the model is in use. After `dispose()` there are none. */
@@ -83,7 +104,7 @@ export class HeldModel {
     for (;;) {
       await model.lost
       if (model !== this.#model) return
-      const isKnown = this.#isLost || this.#isAnswering
+      const isKnown = this.#isLost || this.#calls > 0
       this.#isLost = true
       if (!isKnown) this.#onLost()
     }
