@@ -34,14 +34,45 @@ pub(crate) struct Job<'a> {
 }
 
 /// A type of weights.
-pub(crate) trait Format {
+trait Format {
     const TYPE: TensorType;
     const ORDER: Order;
     /// Whether rows are the upper bytes of split values.
     const UPPER: bool = false;
 
+    /// Computes the products of all rows and tokens.
+    fn rows<S: Simd>(s: S, job: &Job<'_>, out: &mut [f32]);
+}
+
+/// A type of weights whose rows are multiplied with a few tokens at a time.
+trait RowFormat {
+    const TYPE: TensorType;
+    const ORDER: Order;
+    /// See [`Format::UPPER`].
+    const UPPER: bool = false;
+
     /// The products of a row with `N` tokens.
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N];
+}
+
+impl<F: RowFormat> Format for F {
+    const TYPE: TensorType = F::TYPE;
+    const ORDER: Order = F::ORDER;
+    const UPPER: bool = F::UPPER;
+
+    #[inline(always)]
+    fn rows<S: Simd>(s: S, job: &Job<'_>, out: &mut [f32]) {
+        let rows = job.weights.len() / job.row_bytes;
+        for (inputs, out) in job.inputs.chunks(TILE).zip(out.chunks_mut(TILE * rows.max(1))) {
+            match inputs {
+                [a] => tile::<S, F, 1>(s, job, [a], out),
+                [a, b] => tile::<S, F, 2>(s, job, [a, b], out),
+                [a, b, c] => tile::<S, F, 3>(s, job, [a, b, c], out),
+                [a, b, c, d] => tile::<S, F, 4>(s, job, [a, b, c, d], out),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// A type's row of the table.
@@ -139,23 +170,13 @@ impl<F: Format> Run for Rows<'_, F> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { job, out, .. } = self;
-        let rows = job.weights.len() / job.row_bytes;
-        for (inputs, out) in job.inputs.chunks(TILE).zip(out.chunks_mut(TILE * rows.max(1))) {
-            match inputs {
-                [a] => tile::<S, F, 1>(s, job, [a], out),
-                [a, b] => tile::<S, F, 2>(s, job, [a, b], out),
-                [a, b, c] => tile::<S, F, 3>(s, job, [a, b, c], out),
-                [a, b, c, d] => tile::<S, F, 4>(s, job, [a, b, c, d], out),
-                _ => {}
-            }
-        }
+        F::rows(s, self.job, self.out);
     }
 }
 
 /// Computes all rows for `N` tokens.
 #[inline(always)]
-fn tile<S: Simd, F: Format, const N: usize>(
+fn tile<S: Simd, F: RowFormat, const N: usize>(
     s: S,
     job: &Job<'_>,
     inputs: [&Input; N],

@@ -2,8 +2,8 @@
 //!
 //! Kernels multiply codes of 0, 1 and 2. So they take the sum of the activations off.
 
-use super::super::machine::{Simd, unroll};
-use super::{Format, Order, Token, Units, first, totals, units};
+use super::super::machine::{Simd, Trits, unroll};
+use super::{Format, Input, Job, Order, RowFormat, TILE, Token, Units, first, totals, units};
 use crate::gguf::TensorType;
 
 /// Blocks of 128 in 32 bytes; byte `j` has values `j`, `32 + j`, `64 + j` and `96 + j`, the first in its
@@ -31,7 +31,7 @@ pub(super) struct Q1_0;
 /// Blocks of I2_S whose products fit into [`Simd::Products`].
 const BLOCKS: usize = 8;
 
-impl Format for I2S {
+impl RowFormat for I2S {
     const TYPE: TensorType = TensorType::I2S;
     const ORDER: Order = Order::Rows;
 
@@ -83,95 +83,173 @@ impl Format for I2S {
     }
 }
 
-/// The inputs of blocks of 256.
-type Of256<'a, Q> = Units<'a, Q, 8, 8, 16>;
+/// The inputs of blocks of 256, whose vectors have two scales for each lane.
+type Planes<'a, Q> = Units<'a, Q, 8, 16, 8>;
 
-/// Adds the products of block `n` of 256 codes with one `scale`, 32 codes in each vector.
+/// Adds the products of block `n`: the codes of its two halves, with those of four groups in each byte, and its scale.
 #[inline(always)]
-fn add_256<S: Simd, const N: usize>(
+fn add_planes<S: Simd, const N: usize>(
     s: S,
     sums: &mut [S::Floats; N],
-    x: &[Of256<'_, S::Stored>; N],
+    x: &[Planes<'_, S::Stored>; N],
     n: usize,
-    codes: [S::Bytes; 8],
+    halves: [&[u8; 32]; 2],
     scale: [u8; 2],
 ) {
-    let scale = s.halves_of_f16([scale; 2]);
+    let scale = s.all_f16(scale);
+    let mut products = [[s.no_products(); 2]; N];
+    unroll!(half in 2 => {
+        let (parts, _) = halves[half].as_chunks();
+        unroll!(p in 4 => {
+            let codes = s.planes(&parts[p]);
+            unroll!(i in N => {
+                let sum = &mut products[i][half];
+                *sum = s.dot(*sum, codes, s.input(&x[i].q[n][4 * half + p]));
+            });
+        });
+    });
     unroll!(i in N => {
-        let (q, scales) = (&x[i].q[n], &x[i].scales[n]);
-        let (negated, _) = x[i].negated[n].as_chunks();
-        let mut sum = s.add(s.floats(&negated[0]), s.floats(&negated[1]));
-        unroll!(f in 8 => {
-            let products = s.dot(s.no_products(), codes[f], s.input(&q[f]));
-            sum = s.add_scaled(sum, products, scales[f]);
+        let (scales, _) = x[i].scales[n].as_chunks();
+        let mut sum = s.floats(&x[i].negated[n]);
+        unroll!(half in 2 => {
+            sum = s.mul_add(s.products(products[i][half]), s.floats(&scales[half]), sum);
         });
         sums[i] = s.mul_add(sum, scale, sums[i]);
     });
 }
 
-impl Format for Tq2_0 {
+impl RowFormat for Tq2_0 {
     const TYPE: TensorType = TensorType::Tq2_0;
-    const ORDER: Order = Order::Groups;
+    const ORDER: Order = Order::Planes;
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
         let (blocks, _) = row.as_chunks::<66>();
         let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
         for (n, block) in blocks.iter().enumerate() {
-            let (halves, scale) = block.as_chunks::<32>();
-            let [v, w] = [s.bytes(&halves[0]), s.bytes(&halves[1])];
-            let codes = [
-                s.field::<0, 3>(v),
-                s.field::<2, 3>(v),
-                s.field::<4, 3>(v),
-                s.field::<6, 3>(v),
-                s.field::<0, 3>(w),
-                s.field::<2, 3>(w),
-                s.field::<4, 3>(w),
-                s.field::<6, 3>(w),
-            ];
-            add_256(s, &mut sums, &x, n, codes, [scale[0], scale[1]]);
+            let halves = [chunk(block, 0), chunk(block, 32)];
+            add_planes(s, &mut sums, &x, n, halves, [block[64], block[65]]);
         }
         totals(s, sums)
     }
 }
 
+/// Blocks of a row of TQ1_0 whose digits are found together.
+const DIGITS_OF: usize = 16;
+
+/// Rows whose digits are in memory together.
+const DIGIT_ROWS: usize = 4;
+
+/// Tiles of tokens that share these digits.
+const DIGIT_TILES: usize = 8;
+
+/// The codes of a part of some rows, as those of TQ2_0.
+type Digits = [[[u8; 64]; DIGITS_OF]; DIGIT_ROWS];
+
 impl Format for Tq1_0 {
     const TYPE: TensorType = TensorType::Tq1_0;
-    const ORDER: Order = Order::Groups;
+    const ORDER: Order = Order::Trits;
+
+    /// To find the digits takes nearly as long as a product. So more tokens than a tile share them.
+    #[inline(always)]
+    fn rows<S: Simd>(s: S, job: &Job<'_>, out: &mut [f32]) {
+        const TOKENS: usize = TILE * DIGIT_TILES;
+        let all_rows = job.weights.len() / job.row_bytes;
+        let mut digits = [[[0; 64]; DIGITS_OF]; DIGIT_ROWS];
+        let mut sums = [[[s.zeros(); TILE]; DIGIT_ROWS]; DIGIT_TILES];
+        for (inputs, out) in job.inputs.chunks(TOKENS).zip(out.chunks_mut(TOKENS * all_rows.max(1))) {
+            for (n, rows) in job.weights.chunks(DIGIT_ROWS * job.row_bytes).enumerate() {
+                for first in (0..job.row_bytes / 54).step_by(DIGITS_OF) {
+                    let part = Part { rows, row_bytes: job.row_bytes, first };
+                    part.unpack(s, &mut digits);
+                    for (inputs, sums) in inputs.chunks(TILE).zip(&mut sums) {
+                        match inputs {
+                            [a] => part.add(s, &digits, [a], sums),
+                            [a, b] => part.add(s, &digits, [a, b], sums),
+                            [a, b, c] => part.add(s, &digits, [a, b, c], sums),
+                            [a, b, c, d] => part.add(s, &digits, [a, b, c, d], sums),
+                            _ => {}
+                        }
+                    }
+                }
+                for row in 0..rows.len() / job.row_bytes {
+                    for token in 0..inputs.len() {
+                        let sum = sums[token / TILE][row][token % TILE];
+                        out[token * all_rows + DIGIT_ROWS * n + row] = s.total(sum) * job.factor;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// At most `DIGITS_OF` blocks of at most `DIGIT_ROWS` rows.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    rows: &'a [u8],
+    row_bytes: usize,
+    /// The first of the blocks.
+    first: usize,
+}
+
+impl<'a> Part<'a> {
+    /// The blocks of each row.
+    #[inline(always)]
+    fn blocks(self) -> impl Iterator<Item = &'a [[u8; 54]]> {
+        self.rows.chunks_exact(self.row_bytes).map(move |row| {
+            let blocks = &row.as_chunks().0[self.first..];
+            &blocks[..blocks.len().min(DIGITS_OF)]
+        })
+    }
 
     #[inline(always)]
-    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (blocks, _) = row.as_chunks::<54>();
-        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
-        for (n, block) in blocks.iter().enumerate() {
-            // A byte is a fraction in base 3. Each time it is multiplied by 3, its next digit is what
-            // exceeds 8 bits. 32 bytes have five digits each, then 16 bytes five, then 4 bytes four.
-            let fives: &[u8; 32] = chunk(block, 0);
-            let v0 = s.centred(s.bytes(fives));
-            let v1 = s.triple(v0);
-            let v2 = s.triple(v1);
-            let v3 = s.triple(v2);
-            let v4 = s.triple(v3);
-            let sixteen: &[u8; 16] = chunk(block, 32);
-            let w0 = s.centred(s.join(sixteen, &times(sixteen, &[3; 16])));
-            let w1 = s.triple(s.triple(w0));
-            let four = u128::from(u32::from_le_bytes(*chunk(block, 48)));
-            let last = (four | four << 32 | four << 64 | four << 96).to_le_bytes();
-            let w2 = s.centred(s.join(&times(sixteen, &[81; 16]), &times(&last, &POWERS)));
-            let codes = [
-                s.digit(v0),
-                s.digit(v1),
-                s.digit(v2),
-                s.digit(v3),
-                s.digit(v4),
-                s.digit(w0),
-                s.digit(w1),
-                s.digit(w2),
-            ];
-            add_256(s, &mut sums, &x, n, codes, [block[52], block[53]]);
+    fn unpack<S: Simd>(self, s: S, digits: &mut Digits) {
+        let mut trits = Trits::ZEROS;
+        for (blocks, digits) in self.blocks().zip(digits) {
+            match blocks {
+                // At least 64 bytes are needed.
+                [block] => {
+                    let mut bytes = [0; 64];
+                    bytes[..54].copy_from_slice(block);
+                    s.trits(&bytes, &mut trits);
+                }
+                _ => s.trits(blocks.as_flattened(), &mut trits),
+            }
+            for (b, to) in digits[..blocks.len()].iter_mut().enumerate() {
+                s.block_of_trits(chunk(&trits.fours, 54 * b), chunk(&trits.fifths, 54 * b), to);
+            }
         }
-        totals(s, sums)
+    }
+
+    /// Adds the products of each row with the tokens of a tile. The first part's are the first.
+    #[inline(always)]
+    fn add<S: Simd, const N: usize>(
+        self,
+        s: S,
+        digits: &Digits,
+        inputs: [&Input; N],
+        sums: &mut [[S::Floats; TILE]; DIGIT_ROWS],
+    ) {
+        let mut tokens = [inputs[0].token::<S>(); N];
+        unroll!(i in N => {
+            tokens[i] = inputs[i].token::<S>();
+        });
+        let x: [Planes<'_, S::Stored>; N] = units(&tokens, self.row_bytes / 54);
+        for ((blocks, digits), sums) in self.blocks().zip(digits).zip(sums) {
+            let mut of_row = [s.zeros(); N];
+            if self.first > 0 {
+                unroll!(i in N => {
+                    of_row[i] = sums[i];
+                });
+            }
+            for (b, (block, digits)) in blocks.iter().zip(digits).enumerate() {
+                let halves = [chunk(digits, 0), chunk(digits, 32)];
+                add_planes(s, &mut of_row, &x, self.first + b, halves, [block[52], block[53]]);
+            }
+            unroll!(i in N => {
+                sums[i] = of_row[i];
+            });
+        }
     }
 }
 
@@ -184,51 +262,49 @@ pub(super) fn chunk<const M: usize>(block: &[u8], at: usize) -> &[u8; M] {
     }
 }
 
-/// The factors that make the next digits of four bytes the first ones.
-const POWERS: [u8; 16] = [1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27];
+/// The inputs of units of 256, with a scale and a negated sum for each lane.
+type Lanes<'a, Q> = Units<'a, Q, 8, 8, 8>;
 
-/// Each byte times a factor, without what exceeds 8 bits.
+/// A type whose rows are units of 256 values, `BYTES` bytes each. The last one may be shorter.
+trait UnitFormat<const BYTES: usize> {
+    /// The codes of a unit in the order of its inputs, and the scale of each 64 values.
+    fn unpack<S: Simd>(s: S, unit: &[u8; BYTES]) -> ([S::Bytes; 8], S::Floats);
+}
+
+/// The products of a row of units with `N` tokens.
 #[inline(always)]
-fn times(bytes: &[u8; 16], factors: &[u8; 16]) -> [u8; 16] {
-    let mut products = [0; 16];
-    for i in 0..16 {
-        products[i] = bytes[i].wrapping_mul(factors[i]);
+fn row_of_units<S: Simd, F: UnitFormat<BYTES>, const BYTES: usize, const N: usize>(
+    s: S,
+    row: &[u8],
+    x: &[Token<'_, S::Stored>; N],
+) -> [f32; N] {
+    let (whole, rest) = row.as_chunks::<BYTES>();
+    let mut sums = [s.zeros(); N];
+    let of_whole = units(x, whole.len());
+    for (n, unit) in whole.iter().enumerate() {
+        add_lanes(s, &mut sums, &of_whole, n, F::unpack(s, unit));
     }
-    products
+    if !rest.is_empty() {
+        let mut unit = [0; BYTES];
+        unit[..rest.len()].copy_from_slice(rest);
+        add_lanes(s, &mut sums, &units(x, whole.len() + 1), whole.len(), F::unpack(s, &unit));
+    }
+    totals(s, sums)
 }
 
-/// The inputs of units of 128, with a scale and a negated sum for each lane.
-type Of128<'a, Q> = Units<'a, Q, 4, 8, 8>;
-
-/// Adds the products of unit `n`: 128 codes in 32 bytes, with four neighbours in a byte. `scale` is the
-/// scale of each lane.
+/// Adds the products of unit `n`, with its codes and scales.
 #[inline(always)]
-fn add_fours<S: Simd, const N: usize>(
+fn add_lanes<S: Simd, const N: usize>(
     s: S,
     sums: &mut [S::Floats; N],
-    x: &[Of128<'_, S::Stored>; N],
+    x: &[Lanes<'_, S::Stored>; N],
     n: usize,
-    v: S::Bytes,
-    scale: S::Floats,
-) {
-    let codes = [s.field::<0, 3>(v), s.field::<2, 3>(v), s.field::<4, 3>(v), s.field::<6, 3>(v)];
-    add_unit(s, sums, x, n, codes, scale);
-}
-
-/// Adds the products of unit `n`: four vectors of codes, whose lanes have scales of their own.
-#[inline(always)]
-fn add_unit<S: Simd, const N: usize>(
-    s: S,
-    sums: &mut [S::Floats; N],
-    x: &[Of128<'_, S::Stored>; N],
-    n: usize,
-    codes: [S::Bytes; 4],
-    scale: S::Floats,
+    (codes, scale): ([S::Bytes; 8], S::Floats),
 ) {
     unroll!(i in N => {
         let q = &x[i].q[n];
         let mut products = s.no_products();
-        unroll!(f in 4 => {
+        unroll!(f in 8 => {
             products = s.dot(products, codes[f], s.input(&q[f]));
         });
         let (scales, negated) = (s.floats(&x[i].scales[n]), s.floats(&x[i].negated[n]));
@@ -237,71 +313,84 @@ fn add_unit<S: Simd, const N: usize>(
     });
 }
 
-impl Format for Q2_0 {
-    const TYPE: TensorType = TensorType::Q2_0;
-    const ORDER: Order = Order::Fours;
+/// The codes of 256 values, with four neighbours in a byte.
+#[inline(always)]
+fn fours<S: Simd>(s: S, first: S::Bytes, second: S::Bytes) -> [S::Bytes; 8] {
+    let [v, w] = s.even_and_odd(first, second);
+    [
+        s.field::<0, 3>(v),
+        s.field::<2, 3>(v),
+        s.field::<4, 3>(v),
+        s.field::<6, 3>(v),
+        s.field::<0, 3>(w),
+        s.field::<2, 3>(w),
+        s.field::<4, 3>(w),
+        s.field::<6, 3>(w),
+    ]
+}
 
+/// The f16 at `at`.
+#[inline(always)]
+fn half(unit: &[u8], at: usize) -> [u8; 2] {
+    *chunk(unit, at)
+}
+
+impl UnitFormat<72> for Q2_0 {
     #[inline(always)]
-    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (pairs, rest) = row.as_chunks::<36>();
-        let n = pairs.len() + usize::from(!rest.is_empty());
-        let (x, mut sums) = (units(x, n), [s.zeros(); N]);
-        for (n, pair) in pairs.iter().enumerate() {
-            let codes = s.join(chunk(pair, 2), chunk(pair, 20));
-            let scale = s.halves_of_f16([[pair[0], pair[1]], [pair[18], pair[19]]]);
-            add_fours(s, &mut sums, &x, n, codes, scale);
-        }
-        if !rest.is_empty() {
-            let codes = s.join(chunk(rest, 2), &[0; 16]);
-            let scale = s.halves_of_f16([[rest[0], rest[1]], [0; 2]]);
-            add_fours(s, &mut sums, &x, pairs.len(), codes, scale);
-        }
-        totals(s, sums)
+    fn unpack<S: Simd>(s: S, unit: &[u8; 72]) -> ([S::Bytes; 8], S::Floats) {
+        let first = s.join(chunk(unit, 2), chunk(unit, 20));
+        let second = s.join(chunk(unit, 38), chunk(unit, 56));
+        let scales = [half(unit, 0), half(unit, 36), half(unit, 18), half(unit, 54)];
+        (fours(s, first, second), s.pairs_of_f16(scales))
     }
 }
 
-impl Format for Q2_0Of128 {
-    const TYPE: TensorType = TensorType::Q2_0Of128;
-    const ORDER: Order = Order::Fours;
-
+impl UnitFormat<68> for Q2_0Of128 {
     #[inline(always)]
-    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (blocks, _) = row.as_chunks::<34>();
-        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
-        for (n, block) in blocks.iter().enumerate() {
-            let codes = s.bytes(chunk(block, 2));
-            let scale = s.halves_of_f16([[block[0], block[1]]; 2]);
-            add_fours(s, &mut sums, &x, n, codes, scale);
+    fn unpack<S: Simd>(s: S, unit: &[u8; 68]) -> ([S::Bytes; 8], S::Floats) {
+        let (first, second) = (s.bytes(chunk(unit, 2)), s.bytes(chunk(unit, 36)));
+        (fours(s, first, second), s.alternating_f16([half(unit, 0), half(unit, 34)]))
+    }
+}
+
+impl UnitFormat<36> for Q1_0 {
+    #[inline(always)]
+    fn unpack<S: Simd>(s: S, unit: &[u8; 36]) -> ([S::Bytes; 8], S::Floats) {
+        let v = s.join(chunk(unit, 2), chunk(unit, 20));
+        let codes = [
+            s.field::<0, 1>(v),
+            s.field::<1, 1>(v),
+            s.field::<2, 1>(v),
+            s.field::<3, 1>(v),
+            s.field::<4, 1>(v),
+            s.field::<5, 1>(v),
+            s.field::<6, 1>(v),
+            s.field::<7, 1>(v),
+        ];
+        (codes, s.halves_of_f16([half(unit, 0), half(unit, 18)]))
+    }
+}
+
+/// A type of weights that is in units.
+macro_rules! of_units {
+    ($format:ident, $units:ident, $bytes:literal, $order:ident) => {
+        impl RowFormat for $format {
+            const TYPE: TensorType = TensorType::$format;
+            const ORDER: Order = Order::$order;
+
+            #[inline(always)]
+            fn row<S: Simd, const N: usize>(
+                s: S,
+                row: &[u8],
+                x: &[Token<'_, S::Stored>; N],
+            ) -> [f32; N] {
+                row_of_units::<S, $units, $bytes, N>(s, row, x)
+            }
         }
-        totals(s, sums)
-    }
+    };
 }
 
-impl Format for Pq2_0 {
-    const TYPE: TensorType = TensorType::Pq2_0;
-    const ORDER: Order = Order::Fours;
-
-    #[inline(always)]
-    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        Q2_0Of128::row(s, row, x)
-    }
-}
-
-impl Format for Q1_0 {
-    const TYPE: TensorType = TensorType::Q1_0;
-    const ORDER: Order = Order::Eights;
-
-    #[inline(always)]
-    fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (blocks, _) = row.as_chunks::<18>();
-        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
-        for (n, block) in blocks.iter().enumerate() {
-            let v = s.nibbles(chunk(block, 2));
-            let codes =
-                [s.field::<0, 1>(v), s.field::<1, 1>(v), s.field::<2, 1>(v), s.field::<3, 1>(v)];
-            let scale = s.halves_of_f16([[block[0], block[1]]; 2]);
-            add_unit(s, &mut sums, &x, n, codes, scale);
-        }
-        totals(s, sums)
-    }
-}
+of_units!(Q2_0, Q2_0, 72, Fours);
+of_units!(Q2_0Of128, Q2_0Of128, 68, Fours);
+of_units!(Pq2_0, Q2_0Of128, 68, Fours);
+of_units!(Q1_0, Q1_0, 36, Eights);
