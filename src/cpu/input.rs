@@ -2,6 +2,8 @@
 
 use std::array::from_fn;
 
+use bytemuck::{Pod, Zeroable};
+
 use super::machine::{InstructionSet, Run, Simd};
 
 /// The form of a product's inputs.
@@ -37,16 +39,22 @@ const TRITS: [usize; 8] = [0, 2, 1, 3, 5, 6, 4, 7];
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Input {
     /// Vectors of 32 int8, in the order and the form that the kernel takes.
-    q: Vec<u64>,
-    /// A scale for every 32 values. In units of 256: for each lane, and for each lane of both halves of the vectors
-    /// if it has two groups.
+    q: Vec<Line>,
+    /// A scale for every 32 values. In units of 256: a scale for each lane of the vectors, or for each lane of both
+    /// halves of the vectors if these have different groups. Then minus the sum of every 32 values, because codes are
+    /// larger than their weights.
     scales: Vec<f32>,
-    /// Minus the sum of every 16 values, because codes are larger than their weights. In units of 256: of every 32.
+    /// Minus the sum of every 16 values in [`Order::Groups`].
     negated: Vec<f32>,
     floats: Vec<f32>,
     row_scale: f32,
     row_sum: i32,
 }
+
+/// A line of a CPU's cache. A vector that is in two of them takes twice as long to read.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
 
 /// An [`Input`] of vectors `Q`.
 #[derive(Clone, Copy)]
@@ -107,8 +115,8 @@ impl Run for Prepare<'_> {
             Order::Rows | Order::Groups => x.len() / 32,
             _ => x.len().div_ceil(256) * 8,
         };
-        let words = units * size_of::<S::Stored>() / size_of::<u64>();
-        input.q.resize(words, 0);
+        let lines = (units * size_of::<S::Stored>()).div_ceil(size_of::<Line>());
+        input.q.resize(lines, Line::zeroed());
         let q: &mut [S::Stored] = bytemuck::cast_slice_mut(&mut input.q);
         let (scales, negated) = (&mut input.scales, &mut input.negated);
         match order {
@@ -147,7 +155,7 @@ impl Run for Prepare<'_> {
                         Order::Planes => unit.planes::<S>(q, scales, &PLANES),
                         _ => unit.planes::<S>(q, scales, &TRITS),
                     }
-                    negated.extend(unit.negated);
+                    scales.extend(unit.negated);
                 }
             }
             Order::Floats => {}

@@ -218,6 +218,26 @@ fn units<'a, Q: Copy, const N: usize, const M: usize, const A: usize, const B: u
     units
 }
 
+/// The inputs of a token in units of 256, with `A` scales and negated sums.
+#[derive(Clone, Copy)]
+struct Of256<'a, Q, const A: usize> {
+    q: &'a [[Q; 8]],
+    scales: &'a [[f32; A]],
+}
+
+/// The first `n` units of each token. See [`units`].
+#[inline(always)]
+fn units_of_256<'a, Q: Copy, const N: usize, const A: usize>(
+    x: &[Token<'a, Q>; N],
+    n: usize,
+) -> [Of256<'a, Q, A>; N] {
+    let mut units = [Of256 { q: &[], scales: &[] }; N];
+    unroll!(i in N => {
+        units[i] = Of256 { q: first(x[i].q, n), scales: first(x[i].scales, n) };
+    });
+    units
+}
+
 /// The first `n` arrays of `M`.
 #[inline(always)]
 fn first<T, const M: usize>(values: &[T], n: usize) -> &[[T; M]] {

@@ -3,7 +3,7 @@
 //! Kernels multiply codes of 0, 1 and 2. So they take the sum of the activations off.
 
 use super::super::machine::{Simd, Trits, unroll};
-use super::{Format, Input, Job, Order, RowFormat, TILE, Token, Units, first, totals, units};
+use super::{Format, Input, Job, Order, RowFormat, TILE, Token, first, totals, units_of_256, Of256};
 use crate::gguf::TensorType;
 
 /// Blocks of 128 in 32 bytes; byte `j` has values `j`, `32 + j`, `64 + j` and `96 + j`, the first in its
@@ -83,8 +83,9 @@ impl RowFormat for I2S {
     }
 }
 
-/// The inputs of blocks of 256, whose vectors have two scales for each lane.
-type Planes<'a, Q> = Units<'a, Q, 8, 16, 8>;
+/// The inputs of blocks of 256: a scale for each lane of the first half of their vectors, and of the second, and
+/// negated sums.
+type Planes<'a, Q> = Of256<'a, Q, 24>;
 
 /// Adds the products of block `n`: the codes of its two halves, with those of four groups in each byte, and its scale.
 #[inline(always)]
@@ -97,24 +98,27 @@ fn add_planes<S: Simd, const N: usize>(
     scale: [u8; 2],
 ) {
     let scale = s.all_f16(scale);
-    let mut products = [[s.no_products(); 2]; N];
+    let mut of_block = [s.zeros(); N];
+    unroll!(i in N => {
+        of_block[i] = s.floats(&x[i].scales[n].as_chunks().0[2]);
+    });
     unroll!(half in 2 => {
         let (parts, _) = halves[half].as_chunks();
+        let mut products = [s.no_products(); N];
         unroll!(p in 4 => {
             let codes = s.planes(&parts[p]);
             unroll!(i in N => {
-                let sum = &mut products[i][half];
-                *sum = s.dot(*sum, codes, s.input(&x[i].q[n][4 * half + p]));
+                products[i] = s.dot(products[i], codes, s.input(&x[i].q[n][4 * half + p]));
             });
+        });
+        unroll!(i in N => {
+            let (scales, _) = x[i].scales[n].as_chunks();
+            let scales = s.floats(&scales[half]);
+            of_block[i] = s.mul_add(s.products(products[i]), scales, of_block[i]);
         });
     });
     unroll!(i in N => {
-        let (scales, _) = x[i].scales[n].as_chunks();
-        let mut sum = s.floats(&x[i].negated[n]);
-        unroll!(half in 2 => {
-            sum = s.mul_add(s.products(products[i][half]), s.floats(&scales[half]), sum);
-        });
-        sums[i] = s.mul_add(sum, scale, sums[i]);
+        sums[i] = s.mul_add(of_block[i], scale, sums[i]);
     });
 }
 
@@ -125,7 +129,7 @@ impl RowFormat for Tq2_0 {
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
         let (blocks, _) = row.as_chunks::<66>();
-        let (x, mut sums) = (units(x, blocks.len()), [s.zeros(); N]);
+        let (x, mut sums) = (units_of_256(x, blocks.len()), [s.zeros(); N]);
         for (n, block) in blocks.iter().enumerate() {
             let halves = [chunk(block, 0), chunk(block, 32)];
             add_planes(s, &mut sums, &x, n, halves, [block[64], block[65]]);
@@ -155,13 +159,14 @@ impl Format for Tq1_0 {
     fn rows<S: Simd>(s: S, job: &Job<'_>, out: &mut [f32]) {
         const TOKENS: usize = TILE * DIGIT_TILES;
         let all_rows = job.weights.len() / job.row_bytes;
+        let mut trits = [Trits::ZEROS; DIGIT_ROWS];
         let mut digits = [[[0; 64]; DIGITS_OF]; DIGIT_ROWS];
         let mut sums = [[[s.zeros(); TILE]; DIGIT_ROWS]; DIGIT_TILES];
         for (inputs, out) in job.inputs.chunks(TOKENS).zip(out.chunks_mut(TOKENS * all_rows.max(1))) {
             for (n, rows) in job.weights.chunks(DIGIT_ROWS * job.row_bytes).enumerate() {
                 for first in (0..job.row_bytes / 54).step_by(DIGITS_OF) {
                     let part = Part { rows, row_bytes: job.row_bytes, first };
-                    part.unpack(s, &mut digits);
+                    part.unpack(s, &mut trits, &mut digits);
                     for (inputs, sums) in inputs.chunks(TILE).zip(&mut sums) {
                         match inputs {
                             [a] => part.add(s, &digits, [a], sums),
@@ -203,18 +208,20 @@ impl<'a> Part<'a> {
     }
 
     #[inline(always)]
-    fn unpack<S: Simd>(self, s: S, digits: &mut Digits) {
-        let mut trits = Trits::ZEROS;
-        for (blocks, digits) in self.blocks().zip(digits) {
+    fn unpack<S: Simd>(self, s: S, trits: &mut [Trits; DIGIT_ROWS], digits: &mut Digits) {
+        // All rows one after the other, because what was written to memory just now is slow to read.
+        for (blocks, trits) in self.blocks().zip(&mut *trits) {
             match blocks {
                 // At least 64 bytes are needed.
                 [block] => {
                     let mut bytes = [0; 64];
                     bytes[..54].copy_from_slice(block);
-                    s.trits(&bytes, &mut trits);
+                    s.trits(&bytes, trits);
                 }
-                _ => s.trits(blocks.as_flattened(), &mut trits),
+                _ => s.trits(blocks.as_flattened(), trits),
             }
+        }
+        for ((blocks, trits), digits) in self.blocks().zip(trits).zip(digits) {
             for (b, to) in digits[..blocks.len()].iter_mut().enumerate() {
                 s.block_of_trits(chunk(&trits.fours, 54 * b), chunk(&trits.fifths, 54 * b), to);
             }
@@ -234,7 +241,7 @@ impl<'a> Part<'a> {
         unroll!(i in N => {
             tokens[i] = inputs[i].token::<S>();
         });
-        let x: [Planes<'_, S::Stored>; N] = units(&tokens, self.row_bytes / 54);
+        let x: [Planes<'_, S::Stored>; N] = units_of_256(&tokens, self.row_bytes / 54);
         for ((blocks, digits), sums) in self.blocks().zip(digits).zip(sums) {
             let mut of_row = [s.zeros(); N];
             if self.first > 0 {
@@ -262,8 +269,8 @@ pub(super) fn chunk<const M: usize>(block: &[u8], at: usize) -> &[u8; M] {
     }
 }
 
-/// The inputs of units of 256, with a scale and a negated sum for each lane.
-type Lanes<'a, Q> = Units<'a, Q, 8, 8, 8>;
+/// The inputs of units of 256: a scale for each lane, and negated sums.
+type Lanes<'a, Q> = Of256<'a, Q, 16>;
 
 /// A type whose rows are units of 256 values, `BYTES` bytes each. The last one may be shorter.
 trait UnitFormat<const BYTES: usize> {
@@ -280,14 +287,14 @@ fn row_of_units<S: Simd, F: UnitFormat<BYTES>, const BYTES: usize, const N: usiz
 ) -> [f32; N] {
     let (whole, rest) = row.as_chunks::<BYTES>();
     let mut sums = [s.zeros(); N];
-    let of_whole = units(x, whole.len());
+    let of_whole = units_of_256(x, whole.len());
     for (n, unit) in whole.iter().enumerate() {
         add_lanes(s, &mut sums, &of_whole, n, F::unpack(s, unit));
     }
     if !rest.is_empty() {
         let mut unit = [0; BYTES];
         unit[..rest.len()].copy_from_slice(rest);
-        add_lanes(s, &mut sums, &units(x, whole.len() + 1), whole.len(), F::unpack(s, &unit));
+        add_lanes(s, &mut sums, &units_of_256(x, whole.len() + 1), whole.len(), F::unpack(s, &unit));
     }
     totals(s, sums)
 }
@@ -303,12 +310,16 @@ fn add_lanes<S: Simd, const N: usize>(
 ) {
     unroll!(i in N => {
         let q = &x[i].q[n];
-        let mut products = s.no_products();
+        // Two sums of a token alone, because a product takes some cycles.
+        let each = if N == 1 { 2 } else { 1 };
+        let mut products = [s.no_products(); 2];
         unroll!(f in 8 => {
-            products = s.dot(products, codes[f], s.input(&q[f]));
+            let sum = &mut products[f % each];
+            *sum = s.dot(*sum, codes[f], s.input(&q[f]));
         });
-        let (scales, negated) = (s.floats(&x[i].scales[n]), s.floats(&x[i].negated[n]));
-        let sum = s.mul_add(s.products(products), scales, negated);
+        let products = if each == 2 { s.both(products[0], products[1]) } else { products[0] };
+        let (scales, _) = x[i].scales[n].as_chunks();
+        let sum = s.mul_add(s.products(products), s.floats(&scales[0]), s.floats(&scales[1]));
         sums[i] = s.mul_add(sum, scale, sums[i]);
     });
 }

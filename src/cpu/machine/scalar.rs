@@ -105,6 +105,11 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
+    fn both(self, a: [i32; 8], b: [i32; 8]) -> [i32; 8] {
+        from_fn(|i| a[i] + b[i])
+    }
+
+    #[inline(always)]
     fn no_sums(self) -> [i32; 8] {
         [0; 8]
     }

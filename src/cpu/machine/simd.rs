@@ -91,6 +91,8 @@ pub(crate) trait Simd: Copy {
     fn no_products(self) -> Self::Products;
     /// Adds the products of codes from 0 to 127, or of what `planes` gives, and activations.
     fn dot(self, sums: Self::Products, codes: Self::Bytes, q: Self::Input) -> Self::Products;
+    /// The sums of two, of which both together must fit.
+    fn both(self, a: Self::Products, b: Self::Products) -> Self::Products;
 
     fn no_sums(self) -> Self::Sums;
     fn add_products(self, sums: Self::Sums, products: Self::Products) -> Self::Sums;

@@ -371,6 +371,11 @@ impl Simd for Simd128 {
     }
 
     #[inline(always)]
+    fn both(self, a: Two, b: Two) -> Two {
+        both(a, b, |a, b| i32x4_add(a, b))
+    }
+
+    #[inline(always)]
     fn add_products(self, sums: Two, products: Two) -> Two {
         both(sums, products, |a, b| i32x4_add(a, b))
     }
@@ -439,6 +444,11 @@ impl Simd for Relaxed {
             i16x8_add(sums[0], i16x8_relaxed_dot_i8x16_i7x16(q[0], codes[0])),
             i16x8_add(sums[1], i16x8_relaxed_dot_i8x16_i7x16(q[1], codes[1])),
         ]
+    }
+
+    #[inline(always)]
+    fn both(self, a: Two, b: Two) -> Two {
+        both(a, b, |a, b| i16x8_add(a, b))
     }
 
     #[inline(always)]

@@ -309,10 +309,10 @@ macro_rules! common {
 
         #[inline(always)]
         fn pairs_of_f16(self, values: [[u8; 2]; 4]) -> __m256 {
-            let [a, b, c, d] = values.map(|value| i32::from(u16::from_le_bytes(value)));
+            let [a, b, c, d] = values.map(|value| u64::from(u16::from_le_bytes(value)));
+            let all = (a | b << 16) | (c | d << 16) << 32;
             avx2!({
-                let v = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(a), b);
-                let v = _mm_insert_epi16::<3>(_mm_insert_epi16::<2>(v, c), d);
+                let v = _mm_cvtsi64_si128(all as i64);
                 _mm256_cvtph_ps(_mm_unpacklo_epi16(v, v))
             })
         }
@@ -406,6 +406,11 @@ impl Simd for Avx2 {
         }
     }
 
+    #[inline(always)]
+    fn both(self, a: __m256i, b: __m256i) -> __m256i {
+        avx2!(_mm256_add_epi16(a, b))
+    }
+
     /// Products are 16 sums of pairs.
     #[inline(always)]
     fn dot(self, sums: __m256i, codes: __m256i, q: __m256i) -> __m256i {
@@ -459,6 +464,11 @@ impl Simd for Avx512 {
             return unsafe { trits_vbmi(bytes, digits) };
         }
         self.0.trits(bytes, digits);
+    }
+
+    #[inline(always)]
+    fn both(self, a: __m256i, b: __m256i) -> __m256i {
+        avx2!(_mm256_add_epi32(a, b))
     }
 
     /// Products are eight sums of fours.
