@@ -103,12 +103,11 @@ fn add_planes<S: Simd, const N: usize>(
         of_block[i] = s.floats(&x[i].scales[n].as_chunks().0[2]);
     });
     unroll!(half in 2 => {
-        let (parts, _) = halves[half].as_chunks();
+        let codes = s.planes(halves[half]);
         let mut products = [s.no_products(); N];
         unroll!(p in 4 => {
-            let codes = s.planes(&parts[p]);
             unroll!(i in N => {
-                products[i] = s.dot(products[i], codes, s.input(&x[i].q[n][4 * half + p]));
+                products[i] = s.dot(products[i], codes[p], s.input(&x[i].q[n][4 * half + p]));
             });
         });
         unroll!(i in N => {
