@@ -144,7 +144,9 @@ impl Run for Prepare<'_> {
                     let unit = Unit::new(x);
                     match order {
                         Order::Fours => {
-                            unit.lanes::<S>(q, |n, i| (FOURS[i / 4], 16 * (n / 4) + i % 4 * 4 + n % 4));
+                            unit.lanes::<S>(q, |n, i| {
+                                (FOURS[i / 4], 16 * (n / 4) + i % 4 * 4 + n % 4)
+                            });
                             scales.extend(FOURS.map(|group| unit.scales[group]));
                         }
                         Order::Eights => {

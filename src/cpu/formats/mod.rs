@@ -53,6 +53,16 @@ trait RowFormat {
 
     /// The products of a row with `N` tokens.
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N];
+
+    /// The same of two rows.
+    #[inline(always)]
+    fn two_rows<S: Simd, const N: usize>(
+        s: S,
+        [first, second]: [&[u8]; 2],
+        x: &[Token<'_, S::Stored>; N],
+    ) -> [[f32; N]; 2] {
+        [Self::row(s, first, x), Self::row(s, second, x)]
+    }
 }
 
 impl<F: RowFormat> Format for F {
@@ -184,11 +194,20 @@ fn tile<S: Simd, F: RowFormat, const N: usize>(
 ) {
     let rows = job.weights.len() / job.row_bytes;
     let tokens = inputs.map(Input::token::<S>);
-    for (n, row) in job.weights.chunks_exact(job.row_bytes).enumerate() {
-        let products = F::row::<S, N>(s, row, &tokens);
-        unroll!(i in N => {
-            out[i * rows + n] = products[i] * job.factor;
-        });
+    for (n, two) in job.weights.chunks(2 * job.row_bytes).enumerate() {
+        let (first, second) = two.split_at(job.row_bytes);
+        if second.is_empty() {
+            let products = F::row::<S, N>(s, first, &tokens);
+            unroll!(i in N => {
+                out[i * rows + 2 * n] = products[i] * job.factor;
+            });
+        } else {
+            let products = F::two_rows::<S, N>(s, [first, second], &tokens);
+            unroll!(i in N => {
+                out[i * rows + 2 * n] = products[0][i] * job.factor;
+                out[i * rows + 2 * n + 1] = products[1][i] * job.factor;
+            });
+        }
     }
 }
 

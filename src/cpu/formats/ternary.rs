@@ -3,7 +3,9 @@
 //! Kernels multiply codes of 0, 1 and 2. So they take the sum of the activations off.
 
 use super::super::machine::{Simd, Trits, unroll};
-use super::{Format, Input, Job, Order, RowFormat, TILE, Token, first, totals, units_of_256, Of256};
+use super::{
+    Format, Input, Job, Of256, Order, RowFormat, TILE, Token, first, totals, units_of_256,
+};
 use crate::gguf::TensorType;
 
 /// Blocks of 128 in 32 bytes; byte `j` has values `j`, `32 + j`, `64 + j` and `96 + j`, the first in its
@@ -87,38 +89,89 @@ impl RowFormat for I2S {
 /// negated sums.
 type Planes<'a, Q> = Of256<'a, Q, 24>;
 
-/// Adds the products of block `n`: the codes of its two halves, with those of four groups in each byte, and its scale.
+/// A block of 256: the codes of its two halves, with those of four groups in each byte, and its scale.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    halves: [&'a [u8; 32]; 2],
+    scale: [u8; 2],
+}
+
+/// Adds the products of block `n` of `R` rows, which share the reading of the inputs.
 #[inline(always)]
-fn add_planes<S: Simd, const N: usize>(
+fn add_planes<S: Simd, const R: usize, const N: usize>(
     s: S,
-    sums: &mut [S::Floats; N],
+    sums: &mut [[S::Floats; N]; R],
     x: &[Planes<'_, S::Stored>; N],
     n: usize,
-    halves: [&[u8; 32]; 2],
-    scale: [u8; 2],
+    blocks: [Block<'_>; R],
 ) {
-    let scale = s.all_f16(scale);
-    let mut of_block = [s.zeros(); N];
-    unroll!(i in N => {
-        of_block[i] = s.floats(&x[i].scales[n].as_chunks().0[2]);
-    });
+    let mut of_block = [[s.zeros(); N]; R];
     unroll!(half in 2 => {
-        let codes = s.planes(halves[half]);
-        let mut products = [s.no_products(); N];
+        let mut products = [[s.no_products(); N]; R];
+        let mut codes = [s.planes(blocks[0].halves[half]); R];
+        unroll!(r in R => {
+            codes[r] = s.planes(blocks[r].halves[half]);
+        });
         unroll!(p in 4 => {
             unroll!(i in N => {
-                products[i] = s.dot(products[i], codes[p], s.input(&x[i].q[n][4 * half + p]));
+                let q = s.input(&x[i].q[n][4 * half + p]);
+                unroll!(r in R => {
+                    products[r][i] = s.dot(products[r][i], codes[r][p], q);
+                });
             });
         });
         unroll!(i in N => {
             let (scales, _) = x[i].scales[n].as_chunks();
-            let scales = s.floats(&scales[half]);
-            of_block[i] = s.mul_add(s.products(products[i]), scales, of_block[i]);
+            let of_half = s.floats(&scales[half]);
+            let negated = s.floats(&scales[2]);
+            unroll!(r in R => {
+                let others = if half == 0 { negated } else { of_block[r][i] };
+                of_block[r][i] = s.mul_add(s.products(products[r][i]), of_half, others);
+            });
         });
     });
-    unroll!(i in N => {
-        sums[i] = s.mul_add(of_block[i], scale, sums[i]);
+    unroll!(r in R => {
+        let scale = s.all_f16(blocks[r].scale);
+        unroll!(i in N => {
+            sums[r][i] = s.mul_add(of_block[r][i], scale, sums[r][i]);
+        });
     });
+}
+
+impl Tq2_0 {
+    #[inline(always)]
+    fn multiply<S: Simd, const R: usize, const N: usize>(
+        s: S,
+        rows: [&[u8]; R],
+        x: &[Token<'_, S::Stored>; N],
+    ) -> [[f32; N]; R] {
+        let mut blocks: [&[[u8; 66]]; R] = [&[]; R];
+        let n_blocks = rows[0].len() / 66;
+        unroll!(r in R => {
+            blocks[r] = first_blocks(rows[r], n_blocks);
+        });
+        let (x, mut sums) = (units_of_256(x, n_blocks), [[s.zeros(); N]; R]);
+        for n in 0..n_blocks {
+            let mut of_rows = [Block { halves: [&[0; 32]; 2], scale: [0; 2] }; R];
+            unroll!(r in R => {
+                let block = &blocks[r][n];
+                let halves = [chunk(block, 0), chunk(block, 32)];
+                of_rows[r] = Block { halves, scale: half(block, 64) };
+            });
+            add_planes(s, &mut sums, &x, n, of_rows);
+        }
+        let mut products = [[0.0; N]; R];
+        unroll!(r in R => {
+            products[r] = totals(s, sums[r]);
+        });
+        products
+    }
+}
+
+/// The first `n` blocks of a row.
+#[inline(always)]
+fn first_blocks<const BYTES: usize>(row: &[u8], n: usize) -> &[[u8; BYTES]] {
+    &row.as_chunks().0[..n]
 }
 
 impl RowFormat for Tq2_0 {
@@ -127,13 +180,20 @@ impl RowFormat for Tq2_0 {
 
     #[inline(always)]
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N] {
-        let (blocks, _) = row.as_chunks::<66>();
-        let (x, mut sums) = (units_of_256(x, blocks.len()), [s.zeros(); N]);
-        for (n, block) in blocks.iter().enumerate() {
-            let halves = [chunk(block, 0), chunk(block, 32)];
-            add_planes(s, &mut sums, &x, n, halves, [block[64], block[65]]);
+        let [products] = Self::multiply(s, [row], x);
+        products
+    }
+
+    #[inline(always)]
+    fn two_rows<S: Simd, const N: usize>(
+        s: S,
+        rows: [&[u8]; 2],
+        x: &[Token<'_, S::Stored>; N],
+    ) -> [[f32; N]; 2] {
+        if N <= S::SUMS_OF_TWO {
+            return Self::multiply(s, rows, x);
         }
-        totals(s, sums)
+        [Self::row(s, rows[0], x), Self::row(s, rows[1], x)]
     }
 }
 
@@ -161,7 +221,8 @@ impl Format for Tq1_0 {
         let mut trits = [Trits::ZEROS; DIGIT_ROWS];
         let mut digits = [[[0; 64]; DIGITS_OF]; DIGIT_ROWS];
         let mut sums = [[[s.zeros(); TILE]; DIGIT_ROWS]; DIGIT_TILES];
-        for (inputs, out) in job.inputs.chunks(TOKENS).zip(out.chunks_mut(TOKENS * all_rows.max(1))) {
+        for (inputs, out) in job.inputs.chunks(TOKENS).zip(out.chunks_mut(TOKENS * all_rows.max(1)))
+        {
             for (n, rows) in job.weights.chunks(DIGIT_ROWS * job.row_bytes).enumerate() {
                 for first in (0..job.row_bytes / 54).step_by(DIGITS_OF) {
                     let part = Part { rows, row_bytes: job.row_bytes, first };
@@ -241,23 +302,56 @@ impl<'a> Part<'a> {
             tokens[i] = inputs[i].token::<S>();
         });
         let x: [Planes<'_, S::Stored>; N] = units_of_256(&tokens, self.row_bytes / 54);
-        for ((blocks, digits), sums) in self.blocks().zip(digits).zip(sums) {
-            let mut of_row = [s.zeros(); N];
-            if self.first > 0 {
-                unroll!(i in N => {
-                    of_row[i] = sums[i];
-                });
+        let mut rows = self.blocks().zip(digits).zip(sums);
+        while let Some(first) = rows.next() {
+            match rows.next() {
+                Some(second) if N <= S::SUMS_OF_TWO => self.add_rows(s, &x, [first, second]),
+                second => {
+                    self.add_rows(s, &x, [first]);
+                    if let Some(second) = second {
+                        self.add_rows(s, &x, [second]);
+                    }
+                }
             }
-            for (b, (block, digits)) in blocks.iter().zip(digits).enumerate() {
-                let halves = [chunk(digits, 0), chunk(digits, 32)];
-                add_planes(s, &mut of_row, &x, self.first + b, halves, [block[52], block[53]]);
-            }
-            unroll!(i in N => {
-                sums[i] = of_row[i];
-            });
         }
     }
+
+    #[inline(always)]
+    fn add_rows<S: Simd, const R: usize, const N: usize>(
+        self,
+        s: S,
+        x: &[Planes<'_, S::Stored>; N],
+        mut rows: [DigitRow<'_, S>; R],
+    ) {
+        let mut of_rows = [[s.zeros(); N]; R];
+        if self.first > 0 {
+            unroll!(r in R => {
+                unroll!(i in N => {
+                    of_rows[r][i] = rows[r].1[i];
+                });
+            });
+        }
+        let n_blocks = rows[0].0.0.len();
+        for b in 0..n_blocks {
+            let mut blocks = [Block { halves: [&[0; 32]; 2], scale: [0; 2] }; R];
+            unroll!(r in R => {
+                let (bytes, digits) = (&rows[r].0.0[b], &rows[r].0.1[b]);
+                let halves = [chunk(digits, 0), chunk(digits, 32)];
+                blocks[r] = Block { halves, scale: half(bytes, 52) };
+            });
+            add_planes(s, &mut of_rows, x, self.first + b, blocks);
+        }
+        unroll!(r in R => {
+            unroll!(i in N => {
+                rows[r].1[i] = of_rows[r][i];
+            });
+        });
+    }
 }
+
+/// The blocks of a row with their digits, and the sums of a tile.
+type DigitRow<'a, S> =
+    ((&'a [[u8; 54]], &'a [[u8; 64]; DIGITS_OF]), &'a mut [<S as Simd>::Floats; TILE]);
 
 /// `M` bytes of a block, from `at` on.
 #[inline(always)]
@@ -293,7 +387,13 @@ fn row_of_units<S: Simd, F: UnitFormat<BYTES>, const BYTES: usize, const N: usiz
     if !rest.is_empty() {
         let mut unit = [0; BYTES];
         unit[..rest.len()].copy_from_slice(rest);
-        add_lanes(s, &mut sums, &units_of_256(x, whole.len() + 1), whole.len(), F::unpack(s, &unit));
+        add_lanes(
+            s,
+            &mut sums,
+            &units_of_256(x, whole.len() + 1),
+            whole.len(),
+            F::unpack(s, &unit),
+        );
     }
     totals(s, sums)
 }

@@ -59,6 +59,9 @@ pub(crate) trait Simd: Copy {
     /// Eight f32. `add_scaled` and `add_signed` may add a product to any of the lanes: only their total counts.
     type Floats: Copy;
 
+    /// For how many tokens the sums of two rows fit into registers.
+    const SUMS_OF_TWO: usize = 2;
+
     /// What the codes of [`Simd::planes`] are to be multiplied by.
     const PLACES: [f32; 4];
 

@@ -427,9 +427,8 @@ impl Simd for Relaxed {
 
     #[inline(always)]
     fn planes(self, bytes: &[u8; 32]) -> [Two; 4] {
-        let one = |v| {
-            [v128_and(v, fields(0x03, 0x0c)), v128_and(u64x2_shr(v, 2), fields(0x0c, 0x30))]
-        };
+        let one =
+            |v| [v128_and(v, fields(0x03, 0x0c)), v128_and(u64x2_shr(v, 2), fields(0x0c, 0x30))];
         let [a, b, c, d] = quarters(bytes);
         [one(a), one(b), one(c), one(d)]
     }

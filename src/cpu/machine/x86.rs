@@ -122,7 +122,11 @@ impl Avx2 {
             let of_even = _mm256_maddubs_epi16(v, _mm256_set1_epi16(27));
             let of_odd = _mm256_maddubs_epi16(v, _mm256_set1_epi16(27 << 8));
             let three = self.excess(of_even, of_odd);
-            let rest = _mm256_blendv_epi8(of_even, _mm256_slli_epi16::<8>(of_odd), _mm256_set1_epi16(-256));
+            let rest = _mm256_blendv_epi8(
+                of_even,
+                _mm256_slli_epi16::<8>(of_odd),
+                _mm256_set1_epi16(-256),
+            );
             let of_even = _mm256_maddubs_epi16(rest, _mm256_set1_epi16(9));
             let of_odd = _mm256_maddubs_epi16(rest, _mm256_set1_epi16(9 << 8));
             let two = self.excess(of_even, of_odd);
@@ -461,6 +465,9 @@ impl Simd for Avx2 {
 
 impl Simd for Avx512 {
     common!(Avx512, self => self.0);
+
+    /// There are 32 registers.
+    const SUMS_OF_TWO: usize = 4;
 
     /// The codes stay where they are in their bytes.
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
