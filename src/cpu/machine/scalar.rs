@@ -19,6 +19,7 @@ impl Simd for Scalar {
     type Sums = [i32; 8];
     type Floats = [f32; 8];
 
+    const SUMS_OF_TWO: usize = 1;
     const PLACES: [f32; 4] = [1.0; 4];
 
     #[inline(always)]

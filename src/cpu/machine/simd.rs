@@ -59,8 +59,8 @@ pub(crate) trait Simd: Copy {
     /// Eight f32. `add_scaled` and `add_signed` may add a product to any of the lanes: only their total counts.
     type Floats: Copy;
 
-    /// For how many tokens the sums of two rows fit into registers.
-    const SUMS_OF_TWO: usize = 2;
+    /// For how many tokens a kernel that shares the reading of inputs between two rows has registers.
+    const SUMS_OF_TWO: usize;
 
     /// What the codes of [`Simd::planes`] are to be multiplied by.
     const PLACES: [f32; 4];

@@ -340,6 +340,7 @@ impl Simd for Simd128 {
     type Products = Two;
 
     /// The codes stay where they are in their bytes.
+    const SUMS_OF_TWO: usize = 1;
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
 
     #[inline(always)]
@@ -423,6 +424,7 @@ impl Simd for Relaxed {
 
     /// Most codes stay where they are in their bytes. The upper ones are moved by two bits, so that bit 7 is free
     /// and the sums of four products fit into 16 bits.
+    const SUMS_OF_TWO: usize = 1;
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 4.0, 1.0 / 16.0];
 
     #[inline(always)]

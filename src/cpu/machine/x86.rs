@@ -402,6 +402,8 @@ macro_rules! common {
 impl Simd for Avx2 {
     common!(Avx2, self => self);
 
+    const SUMS_OF_TWO: usize = 1;
+
     const PLACES: [f32; 4] = [1.0; 4];
 
     #[inline(always)]
