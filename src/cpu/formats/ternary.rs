@@ -108,15 +108,15 @@ fn add_planes<S: Simd, const R: usize, const N: usize>(
     let mut of_block = [[s.zeros(); N]; R];
     unroll!(half in 2 => {
         let mut products = [[s.no_products(); N]; R];
-        let mut codes = [s.planes(blocks[0].halves[half]); R];
-        unroll!(r in R => {
-            codes[r] = s.planes(blocks[r].halves[half]);
-        });
         unroll!(p in 4 => {
+            let mut codes = [s.planes(blocks[0].halves[half], p); R];
+            unroll!(r in R => {
+                codes[r] = s.planes(blocks[r].halves[half], p);
+            });
             unroll!(i in N => {
                 let q = s.input(&x[i].q[n][4 * half + p]);
                 unroll!(r in R => {
-                    products[r][i] = s.dot(products[r][i], codes[r][p], q);
+                    products[r][i] = s.dot(products[r][i], codes[r], q);
                 });
             });
         });
@@ -367,8 +367,11 @@ type Lanes<'a, Q> = Of256<'a, Q, 16>;
 
 /// A type whose rows are units of 256 values, `BYTES` bytes each. The last one may be shorter.
 trait UnitFormat<const BYTES: usize> {
-    /// The codes of a unit in the order of its inputs, and the scale of each 64 values.
-    fn unpack<S: Simd>(s: S, unit: &[u8; BYTES]) -> ([S::Bytes; 8], S::Floats);
+    /// The bytes with all codes, and the scale of each lane.
+    fn open<S: Simd>(s: S, unit: &[u8; BYTES]) -> ([S::Bytes; 2], S::Floats);
+
+    /// The codes for vector `n` of the inputs.
+    fn codes<S: Simd>(s: S, bytes: [S::Bytes; 2], n: usize) -> S::Bytes;
 }
 
 /// The products of a row of units with `N` tokens.
@@ -382,61 +385,55 @@ fn row_of_units<S: Simd, F: UnitFormat<BYTES>, const BYTES: usize, const N: usiz
     let mut sums = [s.zeros(); N];
     let of_whole = units_of_256(x, whole.len());
     for (n, unit) in whole.iter().enumerate() {
-        add_lanes(s, &mut sums, &of_whole, n, F::unpack(s, unit));
+        add_unit::<S, F, BYTES, N>(s, &mut sums, &of_whole, n, unit);
     }
     if !rest.is_empty() {
         let mut unit = [0; BYTES];
         unit[..rest.len()].copy_from_slice(rest);
-        add_lanes(
-            s,
-            &mut sums,
-            &units_of_256(x, whole.len() + 1),
-            whole.len(),
-            F::unpack(s, &unit),
-        );
+        let all = units_of_256(x, whole.len() + 1);
+        add_unit::<S, F, BYTES, N>(s, &mut sums, &all, whole.len(), &unit);
     }
     totals(s, sums)
 }
 
-/// Adds the products of unit `n`, with its codes and scales.
+/// Adds the products of unit `n`.
 #[inline(always)]
-fn add_lanes<S: Simd, const N: usize>(
+fn add_unit<S: Simd, F: UnitFormat<BYTES>, const BYTES: usize, const N: usize>(
     s: S,
     sums: &mut [S::Floats; N],
     x: &[Lanes<'_, S::Stored>; N],
     n: usize,
-    (codes, scale): ([S::Bytes; 8], S::Floats),
+    unit: &[u8; BYTES],
 ) {
-    unroll!(i in N => {
-        let q = &x[i].q[n];
-        // Two sums of a token alone, because a product takes some cycles.
-        let each = if N == 1 { 2 } else { 1 };
-        let mut products = [s.no_products(); 2];
-        unroll!(f in 8 => {
-            let sum = &mut products[f % each];
-            *sum = s.dot(*sum, codes[f], s.input(&q[f]));
+    let (bytes, scale) = F::open(s, unit);
+    // Two sums of a token alone, because a product takes some cycles.
+    let each = if N == 1 { 2 } else { 1 };
+    let mut products = [[s.no_products(); 2]; N];
+    unroll!(f in 8 => {
+        let codes = F::codes(s, bytes, f);
+        unroll!(i in N => {
+            let sum = &mut products[i][f % each];
+            *sum = s.dot(*sum, codes, s.input(&x[i].q[n][f]));
         });
-        let products = if each == 2 { s.both(products[0], products[1]) } else { products[0] };
+    });
+    unroll!(i in N => {
+        let [first, second] = products[i];
+        let products = if each == 2 { s.both(first, second) } else { first };
         let (scales, _) = x[i].scales[n].as_chunks();
         let sum = s.mul_add(s.products(products), s.floats(&scales[0]), s.floats(&scales[1]));
         sums[i] = s.mul_add(sum, scale, sums[i]);
     });
 }
 
-/// The codes of 256 values, with four neighbours in a byte.
+/// Bits `2 n` and `2 n + 1` of each byte.
 #[inline(always)]
-fn fours<S: Simd>(s: S, first: S::Bytes, second: S::Bytes) -> [S::Bytes; 8] {
-    let [v, w] = s.even_and_odd(first, second);
-    [
-        s.field::<0, 3>(v),
-        s.field::<2, 3>(v),
-        s.field::<4, 3>(v),
-        s.field::<6, 3>(v),
-        s.field::<0, 3>(w),
-        s.field::<2, 3>(w),
-        s.field::<4, 3>(w),
-        s.field::<6, 3>(w),
-    ]
+fn two_bits<S: Simd>(s: S, v: S::Bytes, n: usize) -> S::Bytes {
+    match n {
+        0 => s.field::<0, 3>(v),
+        1 => s.field::<2, 3>(v),
+        2 => s.field::<4, 3>(v),
+        _ => s.field::<6, 3>(v),
+    }
 }
 
 /// The f16 at `at`.
@@ -447,37 +444,52 @@ fn half(unit: &[u8], at: usize) -> [u8; 2] {
 
 impl UnitFormat<72> for Q2_0 {
     #[inline(always)]
-    fn unpack<S: Simd>(s: S, unit: &[u8; 72]) -> ([S::Bytes; 8], S::Floats) {
+    fn open<S: Simd>(s: S, unit: &[u8; 72]) -> ([S::Bytes; 2], S::Floats) {
         let first = s.join(chunk(unit, 2), chunk(unit, 20));
         let second = s.join(chunk(unit, 38), chunk(unit, 56));
         let scales = [half(unit, 0), half(unit, 36), half(unit, 18), half(unit, 54)];
-        (fours(s, first, second), s.pairs_of_f16(scales))
+        (s.even_and_odd(first, second), s.pairs_of_f16(scales))
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, bytes: [S::Bytes; 2], n: usize) -> S::Bytes {
+        two_bits(s, bytes[n / 4], n % 4)
     }
 }
 
 impl UnitFormat<68> for Q2_0Of128 {
     #[inline(always)]
-    fn unpack<S: Simd>(s: S, unit: &[u8; 68]) -> ([S::Bytes; 8], S::Floats) {
+    fn open<S: Simd>(s: S, unit: &[u8; 68]) -> ([S::Bytes; 2], S::Floats) {
         let (first, second) = (s.bytes(chunk(unit, 2)), s.bytes(chunk(unit, 36)));
-        (fours(s, first, second), s.alternating_f16([half(unit, 0), half(unit, 34)]))
+        let scale = s.alternating_f16([half(unit, 0), half(unit, 34)]);
+        (s.even_and_odd(first, second), scale)
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, bytes: [S::Bytes; 2], n: usize) -> S::Bytes {
+        two_bits(s, bytes[n / 4], n % 4)
     }
 }
 
 impl UnitFormat<36> for Q1_0 {
     #[inline(always)]
-    fn unpack<S: Simd>(s: S, unit: &[u8; 36]) -> ([S::Bytes; 8], S::Floats) {
+    fn open<S: Simd>(s: S, unit: &[u8; 36]) -> ([S::Bytes; 2], S::Floats) {
         let v = s.join(chunk(unit, 2), chunk(unit, 20));
-        let codes = [
-            s.field::<0, 1>(v),
-            s.field::<1, 1>(v),
-            s.field::<2, 1>(v),
-            s.field::<3, 1>(v),
-            s.field::<4, 1>(v),
-            s.field::<5, 1>(v),
-            s.field::<6, 1>(v),
-            s.field::<7, 1>(v),
-        ];
-        (codes, s.halves_of_f16([half(unit, 0), half(unit, 18)]))
+        ([v; 2], s.halves_of_f16([half(unit, 0), half(unit, 18)]))
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, [v, _]: [S::Bytes; 2], n: usize) -> S::Bytes {
+        match n {
+            0 => s.field::<0, 1>(v),
+            1 => s.field::<1, 1>(v),
+            2 => s.field::<2, 1>(v),
+            3 => s.field::<3, 1>(v),
+            4 => s.field::<4, 1>(v),
+            5 => s.field::<5, 1>(v),
+            6 => s.field::<6, 1>(v),
+            _ => s.field::<7, 1>(v),
+        }
     }
 }
 

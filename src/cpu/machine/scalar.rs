@@ -53,8 +53,8 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn planes(self, bytes: &[u8; 32]) -> [[u8; 32]; 4] {
-        from_fn(|part| from_fn(|i| bytes[8 * part + i % 8] >> (i / 8 * 2) & 3))
+    fn planes(self, bytes: &[u8; 32], n: usize) -> [u8; 32] {
+        from_fn(|i| bytes[8 * n + i % 8] >> (i / 8 * 2) & 3)
     }
 
     #[inline(always)]

@@ -77,9 +77,9 @@ pub(crate) trait Simd: Copy {
     fn field<const SHIFT: u32, const MASK: u8>(self, v: Self::Bytes) -> Self::Bytes;
     /// `a | b << 4` for each byte. `b` has at most four bits.
     fn with_upper(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
-    /// For each eight bytes, a vector that has them four times: bits 0 and 1 of the first eight, bits 2 and 3 of the
-    /// second, and so on. Each times the inverse of its [`Simd::PLACES`].
-    fn planes(self, bytes: &[u8; 32]) -> [Self::Bytes; 4];
+    /// Four times the same eight bytes of 32, with number `n`: of the first eight bits 0 and 1, of the second bits 2
+    /// and 3, and so on. Each times the inverse of its [`Simd::PLACES`].
+    fn planes(self, bytes: &[u8; 32], n: usize) -> Self::Bytes;
     /// The even numbers of four bytes, and the odd ones. Each half has those of the same half of `a`, then of `b`.
     fn even_and_odd(self, a: Self::Bytes, b: Self::Bytes) -> [Self::Bytes; 2];
     /// Finds the digits of 64 bytes and more, each with five trits, up to those of 16 blocks of TQ1_0.

@@ -85,14 +85,6 @@ fn signed_dot(a: v128, b_even: v128, b_odd: v128) -> v128 {
     i32x4_add(i32x4_dot_i16x8(even(a), b_even), i32x4_dot_i16x8(odd(a), b_odd))
 }
 
-/// For each eight bytes, a vector that has them twice.
-#[inline(always)]
-fn quarters(bytes: &[u8; 32]) -> [v128; 4] {
-    let (parts, _) = bytes.as_chunks();
-    let one = |part: &[u8; 8]| u64x2_splat(u64::from_le_bytes(*part));
-    [one(&parts[0]), one(&parts[1]), one(&parts[2]), one(&parts[3])]
-}
-
 /// Eight times the first byte, then eight times the second.
 #[inline(always)]
 fn fields(first: u8, second: u8) -> v128 {
@@ -344,10 +336,9 @@ impl Simd for Simd128 {
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
 
     #[inline(always)]
-    fn planes(self, bytes: &[u8; 32]) -> [Two; 4] {
-        let one = |v| [v128_and(v, fields(0x03, 0x0c)), v128_and(v, fields(0x30, 0xc0))];
-        let [a, b, c, d] = quarters(bytes);
-        [one(a), one(b), one(c), one(d)]
+    fn planes(self, bytes: &[u8; 32], n: usize) -> Two {
+        let v = u64x2_splat(u64::from_le_bytes(bytes.as_chunks().0[n]));
+        [v128_and(v, fields(0x03, 0x0c)), v128_and(v, fields(0x30, 0xc0))]
     }
 
     #[inline(always)]
@@ -428,11 +419,9 @@ impl Simd for Relaxed {
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 4.0, 1.0 / 16.0];
 
     #[inline(always)]
-    fn planes(self, bytes: &[u8; 32]) -> [Two; 4] {
-        let one =
-            |v| [v128_and(v, fields(0x03, 0x0c)), v128_and(u64x2_shr(v, 2), fields(0x0c, 0x30))];
-        let [a, b, c, d] = quarters(bytes);
-        [one(a), one(b), one(c), one(d)]
+    fn planes(self, bytes: &[u8; 32], n: usize) -> Two {
+        let v = u64x2_splat(u64::from_le_bytes(bytes.as_chunks().0[n]));
+        [v128_and(v, fields(0x03, 0x0c)), v128_and(u64x2_shr(v, 2), fields(0x0c, 0x30))]
     }
 
     #[inline(always)]

@@ -85,20 +85,6 @@ impl Avx2 {
         avx2!(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scale, to))
     }
 
-    /// For each eight bytes, a vector that has them four times.
-    #[inline(always)]
-    fn quarters(self, bytes: &[u8; 32]) -> [__m256i; 4] {
-        avx2!({
-            let v = _mm256_loadu_si256(bytes.as_ptr().cast());
-            [
-                _mm256_permute4x64_epi64::<0b_00_00_00_00>(v),
-                _mm256_permute4x64_epi64::<0b_01_01_01_01>(v),
-                _mm256_permute4x64_epi64::<0b_10_10_10_10>(v),
-                _mm256_permute4x64_epi64::<0b_11_11_11_11>(v),
-            ]
-        })
-    }
-
     /// A table for each half of a vector.
     #[inline(always)]
     fn table(self, table: &[u8; 16]) -> __m256i {
@@ -407,15 +393,18 @@ impl Simd for Avx2 {
     const PLACES: [f32; 4] = [1.0; 4];
 
     #[inline(always)]
-    fn planes(self, bytes: &[u8; 32]) -> [__m256i; 4] {
-        let [mut a, mut b, mut c, mut d] = self.quarters(bytes);
-        for v in [&mut a, &mut b, &mut c, &mut d] {
-            avx2!({
-                let shifted = _mm256_srlv_epi64(*v, _mm256_setr_epi64x(0, 2, 4, 6));
-                *v = _mm256_and_si256(shifted, _mm256_set1_epi8(3));
-            });
-        }
-        [a, b, c, d]
+    fn planes(self, bytes: &[u8; 32], n: usize) -> __m256i {
+        avx2!({
+            let v = _mm256_loadu_si256(bytes.as_ptr().cast());
+            let eight = match n {
+                0 => _mm256_permute4x64_epi64::<0b_00_00_00_00>(v),
+                1 => _mm256_permute4x64_epi64::<0b_01_01_01_01>(v),
+                2 => _mm256_permute4x64_epi64::<0b_10_10_10_10>(v),
+                _ => _mm256_permute4x64_epi64::<0b_11_11_11_11>(v),
+            };
+            let shifted = _mm256_srlv_epi64(eight, _mm256_setr_epi64x(0, 2, 4, 6));
+            _mm256_and_si256(shifted, _mm256_set1_epi8(3))
+        })
     }
 
     #[inline(always)]
@@ -475,20 +464,17 @@ impl Simd for Avx512 {
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
 
     #[inline(always)]
-    fn planes(self, bytes: &[u8; 32]) -> [__m256i; 4] {
-        let [mut a, mut b, mut c, mut d] = self.0.quarters(bytes);
-        for v in [&mut a, &mut b, &mut c, &mut d] {
-            *v = avx2!({
-                let fields = _mm256_setr_epi64x(
-                    0x0303_0303_0303_0303,
-                    0x0c0c_0c0c_0c0c_0c0c,
-                    0x3030_3030_3030_3030,
-                    0xc0c0_c0c0_c0c0_c0c0_u64 as i64,
-                );
-                _mm256_and_si256(*v, fields)
-            });
-        }
-        [a, b, c, d]
+    fn planes(self, bytes: &[u8; 32], n: usize) -> __m256i {
+        let eight = i64::from_le_bytes(bytes.as_chunks().0[n]);
+        avx2!({
+            let fields = _mm256_setr_epi64x(
+                0x0303_0303_0303_0303,
+                0x0c0c_0c0c_0c0c_0c0c,
+                0x3030_3030_3030_3030,
+                0xc0c0_c0c0_c0c0_c0c0_u64 as i64,
+            );
+            _mm256_and_si256(_mm256_set1_epi64x(eight), fields)
+        })
     }
 
     #[inline(always)]
