@@ -148,16 +148,17 @@ impl Run for Prepare<'_> {
                                 (FOURS[i / 4], 16 * (n / 4) + i % 4 * 4 + n % 4)
                             });
                             scales.extend(FOURS.map(|group| unit.scales[group]));
+                            scales.extend(FOURS.map(|group| unit.negated[group]));
                         }
                         Order::Eights => {
                             unit.lanes::<S>(q, |n, i| (i / 4, i % 4 * 8 + n));
                             // A bit stands for two: from -1 to +1.
                             scales.extend(unit.scales.map(|scale| 2.0 * scale));
+                            scales.extend(unit.negated);
                         }
                         Order::Planes => unit.planes::<S>(q, scales, &PLANES),
                         _ => unit.planes::<S>(q, scales, &TRITS),
                     }
-                    scales.extend(unit.negated);
                 }
             }
             Order::Floats => {}
@@ -213,6 +214,8 @@ impl Unit {
         for (i, &group) in groups.iter().enumerate() {
             scales.extend([self.scales[group] * S::PLACES[i % 4]; 2]);
         }
+        // All lanes get the scale of the same block, so these may be in any of them.
+        scales.extend(self.negated);
     }
 }
 

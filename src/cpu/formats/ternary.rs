@@ -321,7 +321,7 @@ impl<'a> Part<'a> {
         self,
         s: S,
         x: &[Planes<'_, S::Stored>; N],
-        mut rows: [DigitRow<'_, S>; R],
+        rows: [DigitRow<'_, S>; R],
     ) {
         let mut of_rows = [[s.zeros(); N]; R];
         if self.first > 0 {
