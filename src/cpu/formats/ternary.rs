@@ -190,7 +190,7 @@ impl RowFormat for Tq2_0 {
         rows: [&[u8]; 2],
         x: &[Token<'_, S::Stored>; N],
     ) -> [[f32; N]; 2] {
-        if N <= S::SUMS_OF_TWO {
+        if S::STREAMS_TWO && N <= S::SUMS_OF_TWO {
             return Self::multiply(s, rows, x);
         }
         [Self::row(s, rows[0], x), Self::row(s, rows[1], x)]

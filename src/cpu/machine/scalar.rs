@@ -20,6 +20,7 @@ impl Simd for Scalar {
     type Floats = [f32; 8];
 
     const SUMS_OF_TWO: usize = 1;
+    const STREAMS_TWO: bool = false;
     const PLACES: [f32; 4] = [1.0; 4];
 
     #[inline(always)]

@@ -62,6 +62,10 @@ pub(crate) trait Simd: Copy {
     /// For how many tokens a kernel that shares the reading of inputs between two rows has registers.
     const SUMS_OF_TWO: usize;
 
+    /// Whether such a kernel may read two rows from main memory at once. Memory brings one row faster than two. Only in
+    /// WebAssembly do products take longer than that.
+    const STREAMS_TWO: bool;
+
     /// What the codes of [`Simd::planes`] are to be multiplied by.
     const PLACES: [f32; 4];
 

@@ -331,8 +331,10 @@ impl Simd for Simd128 {
     /// Eight sums of fours.
     type Products = Two;
 
-    /// The codes stay where they are in their bytes.
     const SUMS_OF_TWO: usize = 1;
+    const STREAMS_TWO: bool = true;
+
+    /// The codes stay where they are in their bytes.
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
 
     #[inline(always)]
@@ -413,9 +415,11 @@ impl Simd for Relaxed {
     /// Sixteen sums of pairs.
     type Products = Two;
 
+    const SUMS_OF_TWO: usize = 1;
+    const STREAMS_TWO: bool = true;
+
     /// Most codes stay where they are in their bytes. The upper ones are moved by two bits, so that bit 7 is free
     /// and the sums of four products fit into 16 bits.
-    const SUMS_OF_TWO: usize = 1;
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 4.0, 1.0 / 16.0];
 
     #[inline(always)]

@@ -389,6 +389,7 @@ impl Simd for Avx2 {
     common!(Avx2, self => self);
 
     const SUMS_OF_TWO: usize = 1;
+    const STREAMS_TWO: bool = false;
 
     const PLACES: [f32; 4] = [1.0; 4];
 
@@ -459,6 +460,7 @@ impl Simd for Avx512 {
 
     /// There are 32 registers.
     const SUMS_OF_TWO: usize = 4;
+    const STREAMS_TWO: bool = false;
 
     /// The codes stay where they are in their bytes.
     const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
