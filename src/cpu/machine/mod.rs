@@ -17,6 +17,7 @@ mod scalar;
 mod simd;
 #[cfg(not(target_arch = "wasm32"))]
 mod threads;
+mod trits;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 #[cfg(target_arch = "x86_64")]
@@ -27,6 +28,7 @@ pub use page::{PageThreads, fail, serve};
 pub(crate) use simd::{Run, Simd, approximate, f16, unroll};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use threads::Threads;
+pub(crate) use trits::Trits;
 
 /// An instruction set that this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::array::from_fn;
 use half::bf16;
 
 use super::simd::{Simd, approximate, f16};
+use super::trits::{OF_BYTES, Trits};
 
 /// Needs no instructions but those that every machine has.
 #[derive(Clone, Copy)]
@@ -17,6 +18,10 @@ impl Simd for Scalar {
     type Products = [i32; 8];
     type Sums = [i32; 8];
     type Floats = [f32; 8];
+
+    const SUMS_OF_TWO: usize = 1;
+    const STREAMS_TWO: bool = false;
+    const PLACES: [f32; 4] = [1.0; 4];
 
     #[inline(always)]
     fn stored(values: &[i8; 32]) -> [i8; 32] {
@@ -49,18 +54,38 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn triple(self, v: [u8; 32]) -> [u8; 32] {
-        v.map(|byte| byte.wrapping_mul(3))
+    fn planes(self, bytes: &[u8; 32], n: usize) -> [u8; 32] {
+        from_fn(|i| bytes[8 * n + i % 8] >> (i / 8 * 2) & 3)
     }
 
     #[inline(always)]
-    fn centred(self, v: [u8; 32]) -> [u8; 32] {
-        v.map(|byte| byte ^ 128)
+    fn even_and_odd(self, a: [u8; 32], b: [u8; 32]) -> [[u8; 32]; 2] {
+        from_fn(|odd| {
+            from_fn(|i| {
+                let from = if i % 16 < 8 { a } else { b };
+                from[i / 16 * 16 + i % 8 / 4 * 8 + 4 * odd + i % 4]
+            })
+        })
     }
 
     #[inline(always)]
-    fn digit(self, v: [u8; 32]) -> [u8; 32] {
-        v.map(|byte| ((u16::from(byte ^ 128) * 3) >> 8) as u8)
+    fn trits(self, bytes: &[u8], digits: &mut Trits) {
+        for (i, &byte) in bytes.iter().enumerate() {
+            digits.fours[i] = OF_BYTES[0][usize::from(byte)];
+            digits.fifths[i] = OF_BYTES[1][usize::from(byte)];
+        }
+    }
+
+    #[inline(always)]
+    fn block_of_trits(self, fours: &[u8; 52], fifths: &[u8; 48], to: &mut [u8; 64]) {
+        for i in 0..32 {
+            to[i] = fours[i];
+        }
+        for i in 0..16 {
+            let (last, shift) = (fours[48 + i % 4], [0, 4, 2, 6][i / 4]);
+            to[32 + i] = fours[32 + i] & 15 | fifths[i] | fifths[32 + i] << 2;
+            to[48 + i] = fours[32 + i] >> 4 | fifths[16 + i] | (last >> shift & 3) << 6;
+        }
     }
 
     #[inline(always)]
@@ -79,6 +104,11 @@ impl Simd for Scalar {
             sums[i / 4] += i32::from(codes[i]) * i32::from(q[i]);
         }
         sums
+    }
+
+    #[inline(always)]
+    fn both(self, a: [i32; 8], b: [i32; 8]) -> [i32; 8] {
+        from_fn(|i| a[i] + b[i])
     }
 
     #[inline(always)]
@@ -117,8 +147,23 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> [f32; 8] {
-        self.halves(halves.map(f16))
+    fn all_f16(self, value: [u8; 2]) -> [f32; 8] {
+        [f16(value); 8]
+    }
+
+    #[inline(always)]
+    fn halves_of_f16(self, values: [[u8; 2]; 2]) -> [f32; 8] {
+        self.halves(values.map(f16))
+    }
+
+    #[inline(always)]
+    fn alternating_f16(self, values: [[u8; 2]; 2]) -> [f32; 8] {
+        from_fn(|i| f16(values[i / 2 % 2]))
+    }
+
+    #[inline(always)]
+    fn pairs_of_f16(self, values: [[u8; 2]; 4]) -> [f32; 8] {
+        from_fn(|i| f16(values[i / 2]))
     }
 
     #[inline(always)]
