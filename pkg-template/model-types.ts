@@ -220,8 +220,8 @@ export interface GpuOptions {
   powerPreference?: 'low-power' | 'high-performance'
   /**
    * The most bytes of GPU memory. Layers that do not fit stay in main memory, and each pass uploads them again:
-   * answers are the same, but slower. Without `context`, a quarter of the memory is for keys and values. Default: as
-   * many bytes as the GPU grants.
+   * answers are the same, but slower. Without `context`, a quarter of the memory is for keys and values. Adapters come
+   * on top. Default: as many bytes as the GPU grants.
    */
   maxBytes?: number
   /** Ask the adapter for no more than these many bytes. Default: all that it has. */

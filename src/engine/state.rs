@@ -33,7 +33,8 @@ const BUSY: usize = 2048;
 /// values it is the other way round.
 const MERGED_VALUES: usize = 8 * 4096;
 
-/// Bytes of KV cache that are taken by default, but at most a quarter of the memory that the caller allows. A caller who wants a larger context asks for it.
+/// Bytes of KV cache that are taken by default, but at most a quarter of the memory that the caller allows. A
+/// caller who wants a larger context asks for it.
 const MAX_CACHE: usize = 1 << 30;
 
 /// Positions of the RoPE table that are computed and written at a time.
@@ -591,8 +592,7 @@ fn context(
         None => {
             // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
             let position = 2 * config.n_layer as u64 * shape.cache_bytes(1) as u64;
-            let most =
-                gpu.max_bytes.map_or(MAX_CACHE as u64, |most| (most / 4).min(MAX_CACHE as u64));
+            let most = gpu.max_bytes.map_or(u64::MAX, |most| most / 4).min(MAX_CACHE as u64);
             let by_default = (most / position).max(1) as usize;
             Ok(config.n_ctx.min(fits).min(by_default))
         }

@@ -222,8 +222,8 @@ impl Gpu {
         })
     }
 
-    /// The same device for another model, with what it has compiled, and with the same most bytes for it. The device ends with the last of
-    /// them. If it is lost, or reports an error, all of them are.
+    /// The same device for another model, with what it has compiled. The other model may take as many bytes as
+    /// this one. The device ends with the last of them. If it is lost, or reports an error, all of them are.
     pub fn share(&self) -> Self {
         let Link { device, queue, faults, .. } = self.link.clone();
         Self {

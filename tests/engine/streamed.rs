@@ -1,18 +1,20 @@
 //! A card that is too small for all weights: layers, slices of the LM head and rows of the embedding come
 //! from main memory. Every result has the bits of a card that holds all.
 
+use std::sync::Arc;
+
 use tritloom::Error;
-use tritloom::compute::{Choosing, Seat, Span, Tap};
+use tritloom::compute::{Choosing, Seat, Site, Span, Tap};
 use tritloom::engine::Engine;
-use tritloom::gguf::Gguf;
-use tritloom::gguf::TensorType;
-use tritloom::model::{Config, weights::weights};
+use tritloom::gguf::{Gguf, TensorType};
+use tritloom::model::{Adapter, Adapters, Config, weights::weights};
 use tritloom::native::block_on;
 use tritloom::sampling::Sampling;
 use tritloom::source::Reader;
 
 use crate::setup::{Setup, generate, greedy, noise};
-use crate::support::{F16, Random, Sizes, llama, tiny};
+use crate::support::adapters::{on_embedding, on_matrix, random};
+use crate::support::{F16, Random, Sizes, llama, read, tiny};
 
 /// Buffers are so small that a few layers count.
 const BUFFER: u64 = 96 << 10;
@@ -65,6 +67,30 @@ fn bounds(setup: &Setup, bytes: &[u8]) -> (u64, u64) {
     }
 }
 
+/// Pairs on a few blocks, and on an embedding and an LM head that are two matrices.
+fn adapters(name: &str, bytes: &[u8]) -> Adapters {
+    let on_blocks = |[n_embd, n_ff]: [u64; 2]| {
+        let (q, down) = ([n_embd, n_embd], [n_ff, n_embd]);
+        vec![
+            on_matrix("blk.2.attn_q.weight", q),
+            on_matrix("blk.3.ffn_up.weight", [n_embd, n_ff]),
+            on_matrix("blk.8.ffn_down.weight", down),
+        ]
+    };
+    let file = match name {
+        "untied" => {
+            let vocabulary = [on_embedding([256, 600]), on_matrix("output.weight", [256, 600])];
+            random("llama", &[&vocabulary[..], &on_blocks([256, 256])].concat(), 4)
+        }
+        _ => random("bitnet-b1.58", &on_blocks([128, 256]), 4),
+    };
+    let gguf = read(bytes).unwrap();
+    let config = Config::from_gguf(&gguf).unwrap();
+    let table = weights(&config, &gguf).unwrap();
+    let adapter = block_on(Adapter::read(&mut Reader::new(&file[..]), &config, &table)).unwrap();
+    Adapters::new(&[(Arc::new(adapter), 0.5)]).unwrap()
+}
+
 fn bits(logits: &[f32]) -> Vec<u32> {
     logits.iter().map(|value| value.to_bits()).collect()
 }
@@ -90,9 +116,11 @@ fn results(engine: &Engine) -> impl PartialEq + std::fmt::Debug + use<> {
     let spans = [(0, &ids[..3]), (30, &ids[5..9])];
     let spans = spans.map(|(first, ids)| Span { first, pos: 0, ids, next: Some(ids[0]) });
     let scored = engine.score(&spans).unwrap();
-    let hidden = engine.pass_and_tap(&spans, &[1, 5], Tap::Hidden).unwrap();
+    let taps = [Tap::Product(4, Site::GateUp), Tap::Queries(5), Tap::Hidden];
+    let taps = taps.map(|tap| engine.pass_and_tap(&spans, &[1, 5], tap).unwrap());
     let long = [Span { first: 0, pos: 0, ids: &ids[..n], next: None }];
     let of_long = engine.pass_and_tap(&long, &[n - 1], Tap::Hidden).unwrap();
+    let keys = engine.read_cache(10, 0, n);
     let last = engine.prefill_and_read(&ids[7..8], n, n);
     block_on(async {
         // In another order than they were submitted in.
@@ -100,14 +128,34 @@ fn results(engine: &Engine) -> impl PartialEq + std::fmt::Debug + use<> {
         prompt.take().await.unwrap();
         let logits = bits(&logits.take().await.unwrap());
         assert!(logits.iter().any(|bits| f32::from_bits(*bits) != 0.0));
+        let mut tapped = vec![bits(&of_long.take().await.unwrap())];
+        for tap in taps {
+            tapped.push(bits(&tap.take().await.unwrap()));
+        }
         (
             [last, logits],
             [chosen.take().await.unwrap(), more.take().await.unwrap(), draft.take().await.unwrap()],
             (drawn.take().await.unwrap(), batch.take().await.unwrap()),
             scored.take().await.unwrap(),
-            [bits(&hidden.take().await.unwrap()), bits(&of_long.take().await.unwrap())],
+            (tapped, keys.take().await.unwrap()),
         )
     })
+}
+
+/// The results of a model alone and with adapters, and its logits after these were taken away.
+fn all_results(
+    engine: &mut Engine,
+    adapters: &Adapters,
+) -> impl PartialEq + std::fmt::Debug + use<> {
+    let alone = results(engine);
+    block_on(engine.set_adapters(adapters)).unwrap();
+    let adapted = results(engine);
+    assert!(adapted != alone);
+    // The adapters are freed only after this.
+    drop(engine.decode_and_sample(40, 2));
+    block_on(engine.set_adapters(&Adapters::default())).unwrap();
+    let logits = engine.prefill_and_read(&noise(12), 0, 0);
+    (alone, adapted, bits(&block_on(logits.take()).unwrap()))
 }
 
 #[test]
@@ -115,15 +163,17 @@ fn a_model_that_does_not_fit_gives_the_same_bits() {
     for setup in setups() {
         for (name, bytes) in models() {
             let (most, least) = bounds(&setup, &bytes);
-            let whole = load(&setup, &bytes, Some(most)).unwrap();
+            let adapters = adapters(name, &bytes);
+            let mut whole = load(&setup, &bytes, Some(most)).unwrap();
             assert_eq!(whole.streamed_layers(), 0, "{name}: it fits");
-            let expected = results(&whole);
+            let expected = all_results(&mut whole, &adapters);
             let n_layer = whole.config().n_layer;
             drop(whole);
             let mut streamed = Vec::new();
             for allowed in [least, least.midpoint(most)] {
-                let engine = load(&setup, &bytes, Some(allowed)).unwrap();
-                assert_eq!(results(&engine), expected, "{name} in {allowed} of {most} bytes");
+                let mut engine = load(&setup, &bytes, Some(allowed)).unwrap();
+                let found = all_results(&mut engine, &adapters);
+                assert!(found == expected, "{name} in {allowed} of {most} bytes");
                 // Readbacks keep a few buffers.
                 let taken = engine.gpu().allocated();
                 assert!(taken <= allowed + (64 << 10), "{name}: {taken} bytes of {allowed}");

@@ -3,8 +3,8 @@
 import { expect } from '@playwright/test'
 import { SLOW, STORY, WHO } from './demos'
 import {
-  continuation, expectedIds, expectRandomModel, failure, goldens, heldHalfway, load, loadFailure, loadReporting, MIB,
-  scripted, sent, server, SIZE, SPREAD_MODEL, storedModels
+  bundledGoldens, continuation, expectedIds, expectRandomModel, failure, goldens, heldHalfway, load, loadFailure, loadReporting, MIB,
+  MODEL, scripted, sent, server, SIZE, SPREAD_MODEL, storedModels
 } from './harness'
 import type { Golden, InPage } from './harness'
 import type { BrowserTab } from './tab'
@@ -103,6 +103,54 @@ export const expectDisposes = async (tab: InPage) => {
   expect((await failure(tab, `await model.tokenize('x')`)).code).toBe('disposed')
   await load(tab, {}, SPREAD_MODEL)
   await expectRandomModel(tab)
+}
+
+/** The options of a load of the bundled model for GPUs of which some bytes are used. A few layers count, because buffers are small. */
+export const inBytes = (maxBytes?: number) =>
+  ({ gpu: { maxBytes, limits: { maxBufferSize: MIB / 4 } }, context: 256, lmHead: 'f16' } as const)
+
+/** The fewest bytes of a GPU with which the bundled model loads. */
+export const leastBytes = async (tab: InPage) => {
+  const { code, message } = await loadFailure(tab, MODEL, inBytes(1))
+  expect(code).toBe('out-of-memory')
+  return Number(/ (\d+) bytes needed for /.exec(message)?.[1])
+}
+
+/** The bundled model gives the same where its layers do not fit. */
+export const expectStreams = async (tab: InPage) => {
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
+  const expected = golden.greedy.slice(0, 8)
+  const answers = async (maxBytes?: number) => {
+    const { gpuBytes, streamedLayers } = await load(tab, inBytes(maxBytes))
+    const found = await tab.evaluate(async ([ids, maxTokens]) => {
+      const { model } = window
+      const prompt = Uint32Array.from(ids)
+      const generate = async (count: number) => {
+        const tokens = []
+        for await (const { id } of model.generate(prompt, { maxTokens: count }).tokens()) tokens.push(id)
+        return tokens
+      }
+      const tokens = await generate(maxTokens)
+      // A stop in the middle of an answer harms no later one.
+      for await (const _ of model.generate(prompt, { maxTokens: 64 })) break
+      const together = await Promise.all([3, 5].map(generate))
+      const { attention } = await model.inspect(prompt, { what: ['attention'], layer: 1 })
+      return { tokens, together, logits: [...await model.logits(prompt)], attention: [...attention!.weights] }
+    }, [golden.ids, expected.length] as const)
+    return { found, gpuBytes, streamedLayers }
+  }
+  const whole = await answers()
+  expect(whole.streamedLayers).toBe(0)
+  expect(whole.found.tokens).toEqual(expected)
+  let streamed = 0
+  for (const maxBytes of [whole.gpuBytes - 1, await leastBytes(tab)]) {
+    const { found, gpuBytes, streamedLayers } = await answers(maxBytes)
+    expect(found).toEqual(whole.found)
+    // Readbacks keep a few buffers.
+    expect(gpuBytes).toBeLessThan(maxBytes + 64 * 1024)
+    expect(streamedLayers).toBeGreaterThan(streamed)
+    streamed = streamedLayers
+  }
 }
 
 /** Waits for a text in an element. */

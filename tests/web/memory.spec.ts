@@ -1,5 +1,6 @@
 // GPUs with little: matrices in many shards, and memory that runs out.
 import { readFileSync } from 'node:fs'
+import { expectStreams } from './elsewhere'
 import { bundledGoldens, expect, MIB, MODEL, RANDOM_MODEL, test } from './harness'
 
 /** The largest tensor is the embedding: 4096 tokens of 512 values in f16. */
@@ -36,37 +37,7 @@ test('the first tokens are the golden ones with every large matrix in shards', a
 
 // Over ten seconds, because each load has a device of its own.
 test('a GPU that holds only a part of the model gives the golden tokens and the same logits', async ({ shared }) => {
-  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
-  const answer = (maxBytes?: number) => shared.evaluate(async ([url, maxBytes, maxBufferSize, ids, maxTokens]) => {
-    // Small buffers, so that a few layers count.
-    const model = await window.load(url, { gpu: { maxBytes, limits: { maxBufferSize } }, context: 256, lmHead: 'f16' })
-    const prompt = Uint32Array.from(ids)
-    const generate = async (count: number) => {
-      const tokens = []
-      for await (const { id } of model.generate(prompt, { maxTokens: count }).tokens()) tokens.push(id)
-      return tokens
-    }
-    const tokens = await generate(maxTokens)
-    // A stop in the middle of an answer harms no later one.
-    for await (const _ of model.generate(prompt, { maxTokens: 64 })) break
-    const together = await Promise.all([3, 5].map(generate))
-    const { gpuBytes, streamedLayers } = model.info
-    return { tokens, together, logits: [...await model.logits(prompt)], gpuBytes, streamedLayers }
-  }, [MODEL, maxBytes, MIB / 4, golden.ids, TOKENS] as const)
-  const { gpuBytes, streamedLayers, ...whole } = await answer()
-  expect(streamedLayers).toBe(0)
-  expect(whole.tokens).toEqual(golden.greedy.slice(0, TOKENS))
-  const refused = await answer(1).then(() => 'none', String)
-  const least = Number(/ (\d+) bytes needed for /.exec(refused)?.[1])
-  let streamed = 0
-  for (const maxBytes of [gpuBytes - 1, least]) {
-    const { gpuBytes: taken, streamedLayers, ...part } = await answer(maxBytes)
-    expect(part).toEqual(whole)
-    // Readbacks keep a few buffers.
-    expect(taken).toBeLessThan(maxBytes + 64 * 1024)
-    expect(streamedLayers).toBeGreaterThan(streamed)
-    streamed = streamedLayers
-  }
+  await expectStreams(shared)
 })
 
 test('memory that runs out is an error that names what was needed, and all of it is given back', async ({ harness }) => {
