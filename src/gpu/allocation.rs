@@ -7,6 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
+use super::kept::Kept;
 use super::portions::Portions;
 use super::{Buffer, Gpu, Portion};
 use crate::error::{Error, Result};
@@ -101,8 +102,9 @@ impl Gpu {
         let mut allocation = Allocation::new(self, arenas);
         let value = allocate(&mut allocation);
         let mut refused = 0;
-        let (bays, portions) = (allocation.bays, allocation.portions);
-        self.ordered.add_portions(bays, &portions)?;
+        let (to, lens): (Vec<_>, Vec<_>) = allocation.portions.into_iter().unzip();
+        let kept = Kept::zeros(lens).await?;
+        self.ordered.add_portions(allocation.bays, to.into_iter().zip(kept));
         for (size, answer) in allocation.answers {
             let answer = self.faults.unless_gone(answer).await;
             refused += if answer.flatten().is_some() { size } else { 0 };

@@ -11,10 +11,10 @@ use std::task::Poll;
 use futures_channel::oneshot;
 
 use super::fault::Faults;
+use super::kept::Kept;
 use super::mapped::{Mapping, Waiting};
 use super::portions::{Portion, Portions, Rows};
 use super::staging;
-use crate::error::Result;
 
 /// The order of a device's work.
 pub(super) struct Ordered {
@@ -109,18 +109,16 @@ impl Ordered {
     }
 
     /// Adds the bays and the portions of a model.
-    ///
-    /// Errors: `out-of-memory`.
     pub(super) fn add_portions(
         &self,
         bays: Vec<wgpu::Buffer>,
-        portions: &[(Option<usize>, u64)],
-    ) -> Result<()> {
+        portions: impl Iterator<Item = (Option<usize>, Kept)>,
+    ) {
         let mut state = self.state();
         if let Some(bay) = bays.first() {
             state.ring = staging::Ring::of(bay.size());
         }
-        state.portions.add(bays, portions)
+        state.portions.add(bays, portions);
     }
 
     /// Bytes of the buffers through which portions are uploaded.

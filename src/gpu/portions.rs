@@ -67,24 +67,21 @@ impl Portions {
         *self = Self::default();
     }
 
-    /// Adds bays, and portions: the bay of each, if it has one, and its bytes, which are zeros at first.
-    ///
-    /// Errors: `out-of-memory`.
+    /// Adds bays, and portions: the bay of each, if it has one, and its bytes.
     pub(super) fn add(
         &mut self,
         bays: Vec<wgpu::Buffer>,
-        portions: &[(Option<usize>, u64)],
-    ) -> Result<()> {
+        portions: impl Iterator<Item = (Option<usize>, Kept)>,
+    ) {
         self.bays.extend(bays.into_iter().map(|bay| (bay, None)));
-        for &(bay, len) in portions {
-            self.all.push(Held { bay, bytes: Kept::new(len)? });
-        }
-        Ok(())
+        self.all.extend(portions.map(|(bay, bytes)| Held { bay, bytes }));
     }
 
     /// Changes bytes of a portion, from byte `at` on. It must not be on the GPU.
-    pub(super) fn write(&mut self, portion: usize, at: u64, bytes: &[u8]) {
-        self.all[portion].bytes.write(at, bytes);
+    ///
+    /// Errors: why not, in words.
+    pub(super) fn write(&mut self, portion: usize, at: u64, bytes: &[u8]) -> Result<(), String> {
+        self.all[portion].bytes.write(at, bytes)
     }
 
     pub(super) fn are_ready(&self) -> bool {
@@ -146,7 +143,7 @@ impl Portions {
             for run in rows.chunk_by(|a, b| a.0 + 1 == b.0) {
                 let mut bytes = vec![0; run.len() * row_bytes];
                 for (&(_, id), row) in run.iter().zip(bytes.chunks_exact_mut(*row_bytes)) {
-                    self.read_row(from, id, row);
+                    self.read_row(from, id, row)?;
                 }
                 queue.write_buffer(&to.raw, to.offset + (run[0].0 * row_bytes) as u64, &bytes);
             }
@@ -155,11 +152,19 @@ impl Portions {
     }
 
     /// Reads row `id` of a matrix. A token that was not chosen, for want of numbers, has none.
-    fn read_row(&self, from: &[(Range<usize>, Buffer<u32>)], id: usize, row: &mut [u8]) {
-        let Some((rows, buffer)) = from.iter().find(|part| part.0.contains(&id)) else { return };
-        if let Some(Portion::InBay(portion) | Portion::Kept(portion)) = buffer.portion() {
-            let at = buffer.offset + ((id - rows.start) * row.len()) as u64;
-            self.all[portion].bytes.read(at, row);
+    fn read_row(
+        &self,
+        from: &[(Range<usize>, Buffer<u32>)],
+        id: usize,
+        row: &mut [u8],
+    ) -> Result<(), String> {
+        let found = from.iter().find(|part| part.0.contains(&id));
+        match found.map(|(rows, buffer)| (rows, buffer, buffer.portion())) {
+            Some((rows, buffer, Some(Portion::InBay(portion) | Portion::Kept(portion)))) => {
+                let at = buffer.offset + ((id - rows.start) * row.len()) as u64;
+                self.all[portion].bytes.read(at, row)
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -54,8 +54,8 @@ impl Uploader {
         let mut to = buffer.offset + (at * size_of::<T>()) as u64;
         let mut rest: &[u8] = bytemuck::cast_slice(data);
         if let Some(Portion::InBay(portion) | Portion::Kept(portion)) = buffer.portion() {
-            self.link.ordered.portions(|portions| portions.write(portion, to, rest));
-            return Ok(());
+            let written = self.link.ordered.portions(|portions| portions.write(portion, to, rest));
+            return written.map_err(|why| Error::Storage(format!("weights were not kept: {why}")));
         }
         while !rest.is_empty() {
             let mut filling = match self.filling.take() {
