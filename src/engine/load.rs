@@ -85,7 +85,7 @@ impl Engine {
                 state,
                 plans,
                 weights: Rc::clone(&weights),
-                streamed: residency.streamed(),
+                residency,
                 candidates,
                 sample: 0,
                 first: Cell::default(),

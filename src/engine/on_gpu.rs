@@ -10,6 +10,7 @@ use super::block::SHORT;
 use super::choices::{Choices, Chosen, Reading, Recorded, Sampled};
 use super::lm_head::Candidates;
 use super::plans::Plans;
+use super::residency::Residency;
 use super::stages::SlotPlans;
 use super::state::{Slot, State};
 use super::weights::Weights;
@@ -29,8 +30,8 @@ pub struct Engine {
     pub(super) plans: Plans,
     /// Shared with the upload, which may go on while the engine is made.
     pub(super) weights: Rc<Weights>,
-    /// The number of blocks whose weights do not stay on the GPU.
-    pub(super) streamed: usize,
+    /// The weights that stay on the GPU.
+    pub(super) residency: Residency,
     pub(super) candidates: Option<Candidates>,
     pub(super) sample: u64,
     /// Where the sequence of later steps begins in the KV cache.
@@ -182,12 +183,12 @@ impl Engine {
 
     /// The layers whose weights do not stay on the GPU.
     pub fn streamed_layers(&self) -> usize {
-        self.streamed
+        self.residency.streamed()
     }
 
-    /// Whether a step has to wait for weights that do not stay on the GPU.
-    pub(super) fn streams(&self) -> bool {
-        self.streamed > 0 || self.weights.fetches_rows
+    /// Whether each pass uploads weights that do not stay on the GPU.
+    pub(super) fn uploads(&self) -> bool {
+        self.residency.has_bays()
     }
 
     /// The kernels in use with their variants. Each is listed once.

@@ -46,18 +46,19 @@ impl Residency {
         self.blocks[n]
     }
 
-    /// The bays that portions take in turn, and the bytes of each.
-    pub(super) fn bays(&self) -> (usize, u64) {
-        let any = self.streamed() > 0 || !self.lm_head;
-        (if any { BAYS } else { 0 }, self.bay)
+    /// Whether there are portions that take bays in turn.
+    pub(super) fn has_bays(&self) -> bool {
+        self.streamed() > 0 || !self.lm_head
+    }
+
+    /// The number of bays.
+    pub(super) fn bays(&self) -> usize {
+        if self.has_bays() { BAYS } else { 0 }
     }
 
     /// Bytes of the buffers through which portions are uploaded.
     pub(super) fn staged(&self) -> u64 {
-        match self.bays() {
-            (0, _) => 0,
-            (_, bay) => staged(bay),
-        }
+        if self.has_bays() { staged(self.bay) } else { 0 }
     }
 }
 
@@ -72,11 +73,20 @@ mod tests {
             (0..n_layer).filter(|n| residency.block_stays(*n)).collect()
         };
         assert_eq!(stay(8, 8), (0..8).collect::<Vec<_>>());
-        assert_eq!(stay(8, 0), []);
+        assert!(stay(8, 0).is_empty());
         assert_eq!(stay(8, 4), [0, 2, 4, 6]);
         assert_eq!(stay(5, 2), [0, 2]);
         for n in 0..=30 {
             assert_eq!(stay(30, n).len(), n);
         }
+    }
+
+    #[test]
+    fn a_model_without_only_its_embedding_uploads_nothing() {
+        let rows = Residency { embedding: false, bay: 9, ..Residency::whole(3) };
+        assert!(!rows.is_whole() && !rows.has_bays());
+        assert_eq!((rows.bays(), rows.staged()), (0, 0));
+        let slices = Residency { lm_head: false, ..rows };
+        assert!(slices.bays() > 1 && slices.staged() > 0);
     }
 }

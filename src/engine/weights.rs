@@ -358,8 +358,7 @@ impl Shapes<'_> {
         let Config { n_embd, n_ff, head_dim, .. } = *self.config;
         let n_q = self.config.n_embd_q();
         let architecture = self.config.architecture;
-        let (bays, bay) = self.residency.bays();
-        a.bays(bays, bay);
+        a.bays(self.residency.bays(), self.residency.bay);
         let blocks = (0..self.config.n_layer).map(|block| {
             let [attn_qkv, attn_output, ffn_gate_up, ffn_down] =
                 match self.residency.block_stays(block) {
@@ -413,10 +412,9 @@ impl Shapes<'_> {
 
     /// The LM head, whole or in slices.
     fn lm_head(&self, a: &mut Allocation<'_>, role: Role) -> Vocabulary {
-        let (_, bay) = self.residency.bays();
         match self.residency.lm_head {
             true => self.vocabulary(a, role, self.config.n_vocab, None),
-            false => self.slices(a, role, Goes::InTurn, bay),
+            false => self.slices(a, role, Goes::InTurn, self.residency.bay),
         }
     }
 
