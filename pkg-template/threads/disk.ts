@@ -97,7 +97,7 @@ export const folder = async (create = false): Promise<FileSystemDirectoryHandle>
 
 /** Deletes scratch files whose threads have ended. One that is open stays, because its handle shuts others out. */
 export async function sweep(): Promise<void> {
-  const all = await folder(true)
+  const all = await folder()
   // The standard types do not have this yet.
   for await (const name of (all as unknown as { keys(): AsyncIterable<string> }).keys()) {
     if (name.startsWith(SCRATCH)) await all.removeEntry(name).catch(() => {})

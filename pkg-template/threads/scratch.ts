@@ -23,15 +23,15 @@ export class Scratch {
 
   /** A file of so many zeros. Rejects where there are no such files, or no room for this one. */
   static async open(size: number): Promise<Scratch> {
+    const all = await folder(true)
     await sweep()
-    const file = await (await folder()).getFileHandle(SCRATCH + crypto.randomUUID(), { create: true })
-    const handle = await (file as HandleSource).createSyncAccessHandle()
+    const handle = await opened(all)
     try {
       handle.truncate(size)
       // A private window of Chromium reports this as done even if it does not fit.
       if (handle.getSize() < size) throw new DOMException(`${size} bytes do not fit`, 'QuotaExceededError')
     } catch (error) {
-      handle.close()
+      new Scratch(handle).close()
       throw error
     }
     return new Scratch(handle)
@@ -52,5 +52,18 @@ export class Scratch {
   close(): void {
     this.#handle.close()
     void sweep().catch(() => {})
+  }
+}
+
+/** An empty file. Another tab that looks for ended threads may delete it before it is open: then it is made again. */
+async function opened(all: FileSystemDirectoryHandle): Promise<Handle> {
+  for (let triesLeft = 3; ; triesLeft--) {
+    const file = await all.getFileHandle(SCRATCH + crypto.randomUUID(), { create: true })
+    try {
+      return await (file as HandleSource).createSyncAccessHandle()
+    } catch (error) {
+      await sweep()
+      if (triesLeft === 0 || !(error instanceof DOMException && error.name === 'NotFoundError')) throw error
+    }
   }
 }

@@ -16,7 +16,7 @@ const SLICE: u64 = 8 << 20;
 /// After an allocation was refused, so much of what the device granted is used: an eighth is left to others.
 const USED: (u64, u64) = (7, 8);
 
-/// The most times that a load asks for less after a refusal.
+/// The most times that a load asks for memory.
 const MAX_TRIES: usize = 4;
 
 /// A model, and how it is to be held, to find the memory that it needs on the GPU.
@@ -116,7 +116,8 @@ pub(super) async fn allocate(
     };
     gpu.watch_made();
     let mut refusal = None;
-    for _ in 0..MAX_TRIES {
+    let mut tries_left = MAX_TRIES;
+    loop {
         let error = match buffers(&needs, &residency).await {
             Ok((weights, state)) => {
                 gpu.keep_made();
@@ -129,13 +130,12 @@ pub(super) async fn allocate(
         let Error::OutOfMemory { granted, .. } = error else { return Err(error) };
         gpu.check()?;
         let refused = refusal.get_or_insert(error);
+        tries_left -= 1;
         match needs.within(granted / USED.1 * USED.0) {
-            Ok(less) if less != residency => residency = less,
+            Ok(less) if less != residency && tries_left > 0 => residency = less,
             _ => return Err(refused.clone()),
         }
     }
-    let what = "the weights".into();
-    Err(refusal.unwrap_or(Error::OutOfMemory { what, needed: 0, granted: 0 }))
 }
 
 async fn buffers(needs: &Needs<'_>, residency: &Residency) -> Result<(Weights, State)> {

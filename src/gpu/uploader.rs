@@ -49,7 +49,8 @@ impl Uploader {
     /// Writes `data` from element `at` of `buffer` on. Both ends must be multiples of 4 bytes.
     /// Waits while too many bytes are in flight. A buffer in a portion of the weights is written in main memory.
     ///
-    /// Errors: `device-lost`, and errors that the device reported by itself.
+    /// Errors: `device-lost`, `storage` if the browser's storage has the portion and cannot take it, and errors that the
+    /// device reported by itself.
     pub async fn write<T: Pod>(&mut self, buffer: &Buffer<T>, at: usize, data: &[T]) -> Result<()> {
         let mut to = buffer.offset + (at * size_of::<T>()) as u64;
         let mut rest: &[u8] = bytemuck::cast_slice(data);
