@@ -69,8 +69,10 @@ mod native {
 mod browser {
     use std::rc::Rc;
 
+    use futures_channel::oneshot;
     use js_sys::{Array, Function, Reflect, Uint8Array};
     use wasm_bindgen::prelude::*;
+    use wasm_bindgen_futures::spawn_local;
 
     use super::refused;
     use crate::error::Result;
@@ -103,6 +105,19 @@ mod browser {
     /// A file that is closed at the end.
     pub(in crate::gpu) struct File(Scratch);
 
+    impl File {
+        /// A file of so many zeros. It is closed too if nobody waits for it any more.
+        async fn open(len: u64) -> Option<Self> {
+            let (tell, told) = oneshot::channel();
+            spawn_local(async move {
+                let opened = Scratch::open(len as f64).await;
+                // This fails if the load was dropped.
+                let _ = tell.send(opened.ok().map(|file| Self(file.unchecked_into())));
+            });
+            told.await.ok().flatten()
+        }
+    }
+
     impl Drop for File {
         fn drop(&mut self) {
             self.0.close();
@@ -118,8 +133,7 @@ mod browser {
                 return Ok(all);
             }
             let total = lens.iter().sum();
-            let file = Scratch::open(total as f64).await.map_err(|_| refused(total))?;
-            let file = Rc::new(File(file.unchecked_into()));
+            let file = Rc::new(File::open(total).await.ok_or_else(|| refused(total))?);
             let mut end = 0;
             let stored = |len| {
                 end += len;
