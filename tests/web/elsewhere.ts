@@ -155,6 +155,75 @@ export const expectStreams = async (tab: InPage) => {
   }
 }
 
+/** Where main memory is too short too, layers come from a file of storage, which may fail at any time and never stays. */
+export const expectStoresLayers = async (tab: InPage) => {
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
+  const expected = golden.greedy.slice(0, 8)
+  const found = await tab.evaluate(async ([url, options, ids, maxTokens]) => {
+    const { BitNet } = window.tritloom
+    const short = `${location.origin}/tests/web/short-memory.mjs`
+    const script = new Blob([`import '${short}'; import '${location.origin}/pkg/protocol/worker.js'`], { type: 'text/javascript' })
+    /** A thread whose files refuse a method at first. */
+    const thread = (refused: string) => new Worker(URL.createObjectURL(script), { type: 'module', name: refused })
+    const load = (worker: Worker | false, others = {}) => BitNet.load(url, { backend: 'webgpu', ...options, worker, ...others })
+    const nameOf = (call: Promise<unknown>) => call.then(() => 'none', ({ code, name }) => typeof code === 'string' ? code : name)
+    const files = async () => {
+      const names = []
+      const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')
+      for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name)
+      return names.filter(name => name.startsWith('scratch-')).length
+    }
+    const none = async () => {
+      while (await files() > 0) {
+        await BitNet.cache.list()
+        await new Promise(resolve => setTimeout(resolve, 50))
+      }
+    }
+    const worker = thread('')
+    const model = await load(worker)
+    const answer = async () => {
+      const tokens = []
+      for await (const { id } of model.generate(Uint32Array.from(ids), { maxTokens }).tokens()) tokens.push(id)
+      return tokens
+    }
+    const { streamedLayers } = model.info
+    // Another load deletes no file that is in use.
+    await BitNet.cache.list()
+    const answers = [await answer()]
+    const used = await files()
+    const channel = new BroadcastChannel('short-memory')
+    const refuse = (name: string) => new Promise(resolve => {
+      channel.onmessage = resolve
+      channel.postMessage(name)
+    })
+    await refuse('read')
+    const failed = [await nameOf(answer())]
+    await refuse('')
+    answers.push(await answer())
+    await model.dispose()
+    worker.terminate()
+    await none()
+    const leaving = new AbortController()
+    const onProgress = ({ fraction }: { fraction: number }) => { if (fraction > 0.5) leaving.abort() }
+    for (const [refused, others] of [['truncate', {}], ['write', {}], ['', { signal: leaving.signal, onProgress }]] as const) {
+      const worker = thread(refused)
+      failed.push(await nameOf(load(worker, others)))
+      await none()
+      worker.terminate()
+    }
+    // A page itself has no such files.
+    await import(short)
+    failed.push(await nameOf(load(false)))
+    await none()
+    return { answers, streamedLayers, used, failed }
+  }, [MODEL, inBytes(await leastBytes(tab)), golden.ids, expected.length] as const)
+  expect(found).toEqual({
+    answers: [expected, expected], streamedLayers: expect.any(Number), used: 1,
+    failed: ['device-lost', 'out-of-memory', 'storage', 'AbortError', 'out-of-memory']
+  })
+  expect(found.streamedLayers).toBeGreaterThan(0)
+}
+
 /** Waits for a text in an element. */
 export const expectText = (tab: InPage, selector: string, text: string | RegExp) =>
   expect.poll(() => tab.evaluate(selector => document.querySelector(selector)?.textContent ?? '', selector), SLOW).toMatch(text)
