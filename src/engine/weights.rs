@@ -421,7 +421,7 @@ impl Shapes<'_> {
     /// Bytes of the LM head.
     pub(super) fn lm_head_bytes(&self) -> u64 {
         let role = self.ty(Role::Output, 0).map_or(Role::TokenEmbd, |_| Role::Output);
-        (self.row_bytes(role) * self.config.n_vocab) as u64
+        self.row_bytes(role) as u64 * self.config.n_vocab as u64
     }
 
     /// Bytes of a row of the embedding or of the LM head.
