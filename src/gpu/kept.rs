@@ -106,7 +106,7 @@ mod browser {
     pub(in crate::gpu) struct File(Scratch);
 
     impl File {
-        /// A file of so many zeros. It is closed too if nobody waits for it any more.
+        /// A file of so many zeros. If the load ends before it is open, it is closed at once.
         async fn open(len: u64) -> Option<Self> {
             let (tell, told) = oneshot::channel();
             spawn_local(async move {
