@@ -214,10 +214,16 @@ export interface AppliedAdapter {
 /** How a text's vector is made of those of its tokens: the mean of all, the first token's or the last one's. */
 export type Pooling = 'mean' | 'cls' | 'last'
 
-/** The settings for the GPU. All fields but `powerPreference` are for tests and bug reports. */
+/** The settings for the GPU. All fields but `powerPreference` and `maxBytes` are for tests and bug reports. */
 export interface GpuOptions {
   /** Which GPU to use if there are two. Default `high-performance`. */
   powerPreference?: 'low-power' | 'high-performance'
+  /**
+   * The most bytes of GPU memory. Layers that do not fit stay in main memory, and each pass uploads them again:
+   * answers are the same, but slower. Without `context`, a quarter of the memory is for keys and values. Adapters come
+   * on top. Default: as many bytes as the GPU grants.
+   */
+  maxBytes?: number
   /** Ask the adapter for no more than these many bytes. Default: all that it has. */
   limits?: { maxStorageBufferBindingSize?: number, maxBufferSize?: number }
   /** Which features to use. */
@@ -391,6 +397,8 @@ export interface ModelInfo {
   bytes: number
   /** Bytes of GPU memory in buffers; on the CPU, of memory for weights, keys and values. Adapters do not count. */
   gpuBytes: number
+  /** The layers that do not fit into the GPU's memory. Each pass uploads them again. */
+  streamedLayers: number
   /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number
   /** Bytes of KV cache that are held after the load. It grows when texts need more, up to what there is. */

@@ -3,7 +3,7 @@
 //   npm run bench -- [--model FILE | --shape SHAPE [--embedding-deviation D]]
 //                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
-//                    [--backend webgpu|cpu] [--threads N] [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
+//                    [--backend webgpu|cpu] [--threads N] [--lm-head auto|f16|int8] [--max-gpu-bytes N] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--format] [--decide QUESTIONS] [--adapter-rank N] [--profile]
 //                    [--soak TOKENS] [--visits | --limits | --embed] [--no-matrix-units] [--deterministic]
 //                    [--peer wllama|node-llama-cpp|DIR] [--browser chromium|firefox] [--json] [--no-build]
@@ -155,6 +155,7 @@ function parse() {
       backend: { type: 'string', default: 'webgpu' },
       threads: { type: 'string' },
       'lm-head': { type: 'string', default: 'auto' },
+      'max-gpu-bytes': { type: 'string' },
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
       sampling: { type: 'boolean', default: false },
@@ -225,6 +226,7 @@ function parse() {
     patience: number('patience'),
     context: values.context === undefined ? undefined : number('context'),
     threads: values.threads === undefined ? undefined : number('threads'),
+    'max-gpu-bytes': values['max-gpu-bytes'] === undefined ? undefined : number('max-gpu-bytes'),
     soak: number('soak'),
     decide: number('decide'),
     adapterRank: number('adapter-rank'),
@@ -233,8 +235,8 @@ function parse() {
 }
 
 /** The options of a load that say how the model is held, and on what. */
-function held({ backend, threads, context, 'lm-head': lmHead, kv, deterministic, 'matrix-units': matrixUnits }) {
-  return { backend, threads, context, lmHead, kv, deterministic, gpu: { features: { matrixUnits } } }
+function held({ backend, threads, context, 'lm-head': lmHead, kv, deterministic, 'max-gpu-bytes': maxBytes, 'matrix-units': matrixUnits }) {
+  return { backend, threads, context, lmHead, kv, deterministic, gpu: { maxBytes, features: { matrixUnits } } }
 }
 
 /** The flags with which the browser reaches the GPU. */

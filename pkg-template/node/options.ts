@@ -24,6 +24,7 @@ export const LOAD: Table = {
   'context': { value: 'N', help: 'Allocate memory for this many tokens of context' },
   'kv': { value: 'TYPE', help: 'How to store keys and values: f16, f32 or int8' },
   'lm-head': { value: 'TYPE', help: 'How to store the LM head: auto, f16 or int8' },
+  'max-gpu-bytes': { value: 'N', help: 'Take at most this many bytes of GPU memory; layers that do not fit are uploaded for each pass' },
   'i2s-layout': { value: 'LAYOUT', help: 'The order of ternary codes: x86 or arm' },
   'tokenizer': { value: 'RULES', help: 'A tokenizer that tritloom does not know: strict refuses it, closest takes the closest' },
   'template': { value: 'TEMPLATE', help: 'The chat template: file, builtin or a Jinja text' },
@@ -125,7 +126,7 @@ export function numberOf(name: string, text: string): number {
 }
 
 const NUMBERS = [
-  'context', 'threads', 'dimensions', 'max-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repeat-penalty', 'presence-penalty',
+  'context', 'threads', 'max-gpu-bytes', 'dimensions', 'max-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repeat-penalty', 'presence-penalty',
   'frequency-penalty', 'seed', 'max-thinking-tokens'
 ]
 
@@ -148,10 +149,17 @@ function plain(given: Given, table: Table): Record<string, unknown> {
 
 /** The model and the options of its load. Throws `Usage`. */
 export function loadOf(given: Given): { source: string, options: LoadOptions } {
-  const { model, adapter, ...options } = plain(given, LOAD)
+  const { model, adapter, maxGpuBytes, ...options } = plain(given, LOAD)
   if (typeof model !== 'string') throw new Usage('the model is missing: --model FILE or URL')
   const adapters = (adapter as string[] | undefined)?.map(scaled)
-  return { source: model, options: adapters ? { ...options, adapters } : options }
+  return {
+    source: model,
+    options: {
+      ...options,
+      ...(adapters ? { adapters } : {}),
+      ...(maxGpuBytes === undefined ? {} : { gpu: { maxBytes: maxGpuBytes as number } })
+    }
+  }
 }
 
 /** An adapter and its scale. A path may have an equals sign too. */

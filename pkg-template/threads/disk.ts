@@ -6,6 +6,8 @@ import { whenFree } from './life.js'
 import { spawn } from './spawn.js'
 
 const FOLDER = 'tritloom'
+/** The names of files that end with their threads begin so: see scratch.ts. */
+export const SCRATCH = 'scratch-'
 /**
  * The number of threads that read. Hashing takes most of their time. The first one also writes the
  * bytes that the others have hashed. More threads would take memory, and the load could not use
@@ -90,8 +92,17 @@ class Thread {
 }
 
 /** The folder of all files. */
-const folder = async (create = false): Promise<FileSystemDirectoryHandle> =>
+export const folder = async (create = false): Promise<FileSystemDirectoryHandle> =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create })
+
+/** Deletes scratch files whose threads have ended. One that is open stays, because its handle shuts others out. */
+export async function sweep(): Promise<void> {
+  const all = await folder()
+  // The standard types do not have this yet.
+  for await (const name of (all as unknown as { keys(): AsyncIterable<string> }).keys()) {
+    if (name.startsWith(SCRATCH)) await all.removeEntry(name).catch(() => {})
+  }
+}
 
 /** A file as it is. */
 export const fileNamed = async (name: string): Promise<File> =>
@@ -108,6 +119,7 @@ export class Disk implements Stored {
     if (platform.disk) return platform.disk.open()
     try {
       await navigator.storage.getDirectory()
+      void sweep().catch(() => {})
       return new Disk()
     } catch {
       return undefined

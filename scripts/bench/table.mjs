@@ -112,6 +112,7 @@ export function table({
     [
       `${(info.bytes / 1e9).toFixed(2)} GB file`,
       `${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU`,
+      ...(info.streamedLayers ? [`${info.streamedLayers} layers streamed`] : []),
       ...(memory ? [`${megabytes(memory.wasm)} MB of wasm memory`] : []),
       `${info.dispatchesPerToken} dispatches per token`
     ].join(', '),

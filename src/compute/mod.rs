@@ -178,6 +178,8 @@ pub struct Traits {
     pub depth: Depth,
     /// Whether drafts make generations faster.
     pub prompt_lookup: bool,
+    /// Whether each pass uploads weights, so that as many tokens as possible should share it.
+    pub shares_uploads: bool,
 }
 
 /// How many steps may be in flight.
@@ -202,6 +204,8 @@ pub struct About {
     pub kv: KvType,
     /// Bytes of weights, KV cache and all other values that are held.
     pub gpu_bytes: u64,
+    /// The layers whose weights do not stay on the GPU.
+    pub streamed_layers: usize,
     /// Sentences for people about choices that were made while it was loaded.
     pub notes: Vec<String>,
     /// Dispatches of one greedy decode step.

@@ -356,6 +356,7 @@ impl Model for Cpu {
             adapter: format!("the CPU with {}, {threads} thread{s}", self.best.name()),
             kv: self.cache.shape.kv,
             gpu_bytes: (weights + of_tokens + self.cache.bytes()) as u64,
+            streamed_layers: 0,
             kernels: self.kernels.clone(),
             sample: self.weights.sample,
             notes: self.notes.clone(),

@@ -34,7 +34,9 @@ const NOISE: usize = 4 << 20;
 pub(super) async fn bandwidth(recorder: &mut Recorder<'_>, weights: &Weights) -> Result<f64> {
     let gpu = recorder.gpu();
     let enough = gpu.tuning.probe_bytes;
-    let embedding: Vec<_> = weights.token_embd.buffers().into_iter().map(Buffer::cast).collect();
+    let stays = |buffer: &&Buffer<u32>| buffer.portion().is_none();
+    let embedding = weights.token_embd.buffers().into_iter().filter(stays);
+    let embedding: Vec<_> = embedding.map(Buffer::cast).collect();
     if embedding.iter().map(Buffer::bytes).sum::<u64>() >= enough {
         return measure(recorder, &embedding).await;
     }

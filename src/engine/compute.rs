@@ -79,7 +79,8 @@ impl Compute for Engine {
                 max_batches: tuning.max_batches,
                 max_batch_steps: tuning.max_batch_steps,
             },
-            prompt_lookup: tuning.prompt_lookup,
+            prompt_lookup: tuning.prompt_lookup || self.uploads(),
+            shares_uploads: self.uploads(),
         }
     }
 
@@ -91,6 +92,7 @@ impl Compute for Engine {
             threads: None,
             kv: self.kv(),
             gpu_bytes: self.gpu().allocated(),
+            streamed_layers: self.streamed_layers(),
             dispatches_per_token: self.dispatches_per_token(),
             kernels: self.kernels(),
             sample: self.sample(),

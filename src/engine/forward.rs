@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::adapters::Deltas;
 use super::block::{Blocks, Width};
 use super::head::lm_head_of_stream;
-use super::state::State;
+use super::state::{Fetched, State};
 use super::weights::{Vocabulary, Weights};
 use crate::compute::Site;
 use crate::gpu::{Plan, Recorder};
@@ -57,14 +57,18 @@ pub(super) fn blocks(p: &mut Recorder, all: &Blocks<'_>, range: Range<usize>, la
 /// The embeddings of the step's tokens, as the residual stream and as the input of the first block.
 fn embed(p: &mut Recorder, all: &Blocks<'_>) {
     let Blocks { config, weights, state, streamed, .. } = all;
-    let State { tokens, x, .. } = state;
+    let State { tokens, x, fetched, .. } = state;
+    let (embd, tokens) = match fetched {
+        Some(Fetched { embd, ids }) => (embd, ids),
+        None => (&weights.token_embd, tokens),
+    };
     let scale = config.embedding_scale;
     let norm = weights.blocks.first().map(|block| &block.attn_norm);
     let deltas = state.deltas.as_ref();
     let adapted = deltas.and_then(|deltas| Some((deltas, deltas.embedding.as_ref()?)));
     // With adapters the stream is not passed on, so `x` alone has to be right.
     let y = adapted.map_or(x, |(deltas, _)| &deltas.apart);
-    match (&weights.token_embd, streamed.as_ref().zip(norm)) {
+    match (embd, streamed.as_ref().zip(norm)) {
         (Vocabulary::Packed(embd), Some((streamed, norm))) => {
             p.embed_stream(tokens, embd, scale, norm, y, streamed.stream);
         }
@@ -75,7 +79,7 @@ fn embed(p: &mut Recorder, all: &Blocks<'_>) {
         }
     }
     if let Some((Deltas { thin, apart, .. }, delta)) = adapted {
-        p.embed(tokens, &delta.rows, 1.0, thin, all.has_rows());
+        p.embed(&state.tokens, &delta.rows, 1.0, thin, all.has_rows());
         let added = Added { wide: &delta.wide, u: thin };
         p.adapter_add(added, apart, x, Product::Store, all.batch());
     }

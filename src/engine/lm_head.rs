@@ -3,7 +3,7 @@
 use super::weights::Vocabulary;
 use crate::compute::LmHead;
 use crate::error::Result;
-use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use crate::gpu::{Allocation, Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{
     Approximation, Dense, DenseType, Rescored, leads, pays, rescored_blocks, vocab_blocks,
 };
@@ -33,24 +33,38 @@ impl Candidates {
         embd: &mut Dense,
         [approx, adjusted]: [&Buffer<f32>; 2],
     ) -> Result<Self> {
-        let gpu = recorder.gpu();
-        let (approximation, adjusted, best, rescored) = gpu
-            .allocating("the search for the best token", |allocation| {
-                let approximation = Approximation {
-                    error: allocation.buffer("lm_head_error", embd.rows),
-                    approx: approx.clone(),
-                    leads: allocation.buffer("lm_head_leads", leads(gpu, embd)),
-                    adjusted: false,
-                };
-                let leads = allocation.buffer("lm_head_leads", vocab_blocks(embd.rows));
-                let (error, approx) = (approximation.error.clone(), adjusted.clone());
-                let adjusted = Approximation { error, approx, leads, adjusted: true };
-                let best = allocation.buffer("lm_head_best", rescored_blocks(embd));
-                (approximation, adjusted, best, Rescored::allocate(allocation, embd))
-            })
-            .await?;
-        recorder.split_f16(embd, &approximation.error);
-        Ok(Self { split: recorder.finish(), approximation, adjusted, best, rescored })
+        let all = recorder.gpu().allocating("the search for the best token", |allocation| {
+            Self::buffers(allocation, embd, [approx, adjusted])
+        });
+        let all = all.await?;
+        recorder.split_f16(embd, &all.approximation.error);
+        Ok(Self { split: recorder.finish(), ..all })
+    }
+
+    /// The bytes that [`Candidates::prepare`] would take.
+    pub(super) fn measure(gpu: &Gpu, embd: &Dense, approx: [&Buffer<f32>; 2]) -> u64 {
+        gpu.measuring(false, |allocation| drop(Self::buffers(allocation, embd, approx))).1
+    }
+
+    /// The buffers, with no plan yet.
+    fn buffers(
+        allocation: &mut Allocation<'_>,
+        embd: &Dense,
+        [approx, adjusted]: [&Buffer<f32>; 2],
+    ) -> Self {
+        let gpu = allocation.gpu();
+        let approximation = Approximation {
+            error: allocation.buffer("lm_head_error", embd.rows),
+            approx: approx.clone(),
+            leads: allocation.buffer("lm_head_leads", leads(gpu, embd)),
+            adjusted: false,
+        };
+        let leads = allocation.buffer("lm_head_leads", vocab_blocks(embd.rows));
+        let (error, approx) = (approximation.error.clone(), adjusted.clone());
+        let adjusted = Approximation { error, approx, leads, adjusted: true };
+        let best = allocation.buffer("lm_head_best", rescored_blocks(embd));
+        let rescored = Rescored::allocate(allocation, embd);
+        Self { split: Plan::default(), approximation, adjusted, best, rescored }
     }
 
     /// Whether a draw with these top-k, top-p and min-p uses the search for the rows that may be

@@ -9,10 +9,8 @@ use super::choices::Chosen;
 use super::lm_head::{self, Candidates};
 use super::on_gpu::Engine;
 use super::plans::Plans;
-use super::state::State;
 use super::upload::{Upload, Uploaded};
-use super::weights::Weights;
-use super::{block, dot, matrix_units};
+use super::{block, dot, fit, matrix_units};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Link, Readback, Recorder};
@@ -55,9 +53,10 @@ impl Engine {
             // This measures times, so it must end before anything is uploaded.
             dot::choose(&mut gpu).await?;
         }
-        let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        let splits = lm_head::splits(options.lm_head, weights.lm_head(), &gpu)?;
-        let state = State::allocate(&gpu, &config, &weights, options).await?;
+        let (residency, mut weights, state) = fit::allocate(&gpu, &config, table, options).await?;
+        // Where weights are uploaded for each token, half of the LM head saves nothing.
+        let splits =
+            lm_head::splits(options.lm_head, weights.lm_head(), &gpu)? && residency.is_whole();
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => {
                 let mut recorder = Recorder::new(&gpu, &state.step);
@@ -86,6 +85,7 @@ impl Engine {
                 state,
                 plans,
                 weights: Rc::clone(&weights),
+                residency,
                 candidates,
                 sample: 0,
                 first: Cell::default(),
@@ -109,6 +109,7 @@ impl Engine {
             candidates.split(gpu);
         }
         warming.done().await?;
+        gpu.use_portions();
         // Once a step has read the weights, they are on the GPU.
         engine.decode_and_sample(0, 1).take().await?;
         gpu.check()?;

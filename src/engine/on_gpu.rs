@@ -10,6 +10,7 @@ use super::block::SHORT;
 use super::choices::{Choices, Chosen, Reading, Recorded, Sampled};
 use super::lm_head::Candidates;
 use super::plans::Plans;
+use super::residency::Residency;
 use super::stages::SlotPlans;
 use super::state::{Slot, State};
 use super::weights::Weights;
@@ -29,6 +30,8 @@ pub struct Engine {
     pub(super) plans: Plans,
     /// Shared with the upload, which may go on while the engine is made.
     pub(super) weights: Rc<Weights>,
+    /// The weights that stay on the GPU.
+    pub(super) residency: Residency,
     pub(super) candidates: Option<Candidates>,
     pub(super) sample: u64,
     /// Where the sequence of later steps begins in the KV cache.
@@ -93,7 +96,7 @@ impl Engine {
 
     /// Makes the KV cache larger: twice as large, or by `more` positions if that is more, up to
     /// `most` positions. It keeps its contents. Gives whether it has `more` now. It has not if the
-    /// device has no memory for them or a binding would not hold them.
+    /// device has no memory for them, the caller does not allow it, or a binding would not hold them.
     ///
     /// Errors: `device-lost`.
     pub async fn grow(&mut self, more: usize, most: usize) -> Result<bool> {
@@ -103,6 +106,10 @@ impl Engine {
             return Ok(false);
         }
         let larger = (positions + more.max(positions)).min(most);
+        let bytes = (self.cache_buffers() * self.position_bytes() * larger) as u64;
+        if self.gpu.max_bytes.is_some_and(|max| self.gpu.allocated() + bytes > max) {
+            return Ok(false);
+        }
         if !self.state.cache.grow(&self.gpu, larger).await? {
             return Ok(false);
         }
@@ -172,6 +179,16 @@ impl Engine {
     /// The most tokens that [`Engine::decode_and_choose`] takes at `pos`; 0 if it cannot be called.
     pub fn few_at(&self, pos: usize) -> usize {
         self.state.few_at(pos)
+    }
+
+    /// The layers whose weights do not stay on the GPU.
+    pub fn streamed_layers(&self) -> usize {
+        self.residency.streamed()
+    }
+
+    /// Whether each pass uploads weights that do not stay on the GPU.
+    pub(super) fn uploads(&self) -> bool {
+        self.residency.has_bays()
     }
 
     /// The kernels in use with their variants. Each is listed once.

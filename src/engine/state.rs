@@ -2,7 +2,7 @@
 
 use super::adapters::Deltas;
 use super::kv_cache::Cache;
-use super::weights::Weights;
+use super::weights::{Vocabulary, Weights};
 use crate::compute::{EngineOptions, MAX_SPANS};
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
@@ -33,7 +33,8 @@ const BUSY: usize = 2048;
 /// values it is the other way round.
 const MERGED_VALUES: usize = 8 * 4096;
 
-/// Bytes of KV cache that are taken by default. A caller who wants a larger context asks for it.
+/// Bytes of KV cache that are taken by default, but at most a quarter of the memory that the caller allows. A
+/// caller who wants a larger context asks for it.
 const MAX_CACHE: usize = 1 << 30;
 
 /// Positions of the RoPE table that are computed and written at a time.
@@ -96,6 +97,25 @@ pub(super) struct Apart {
     pub(super) gate_up: Buffer<f32>,
 }
 
+/// The facts from which the sizes of a state follow.
+struct Sizes<'a> {
+    config: &'a Config,
+    inputs: AllInputs,
+    shape: AttentionShape,
+    n_ctx: usize,
+    chunk: usize,
+    /// The embedding, if it is not on the GPU.
+    fetched: Option<&'a Vocabulary>,
+}
+
+/// Rows of an embedding that is not on the GPU.
+pub(super) struct Fetched {
+    /// A row for the token of each slot, and for each token of a chunk.
+    pub(super) embd: Vocabulary,
+    /// The row of each index in [`State::tokens`].
+    pub(super) ids: Buffer<u32>,
+}
+
 /// The buffers that the plans read and write.
 ///
 /// `qkv`, the sums of `partials`, `ff`, `hidden`, `few_logits`, `adjusted` and `adjusted_upper` share their
@@ -125,6 +145,8 @@ pub(super) struct State {
     /// uncertain tokens before a draft pass. Then the tokens of a chunk or of a draft pass
     /// `[chunk]`.
     pub(super) tokens: Buffer<u32>,
+    /// The rows of the embedding for a step, if it is not on the GPU.
+    pub(super) fetched: Option<Fetched>,
     /// The residual stream `[chunk, n_embd]`.
     pub(super) x: Buffer<f32>,
     /// The inputs of all matrices but down. These are the normed stream `[chunk, n_embd]` and the
@@ -216,12 +238,44 @@ impl Slot {
 }
 
 impl State {
+    /// Errors: `out-of-memory`, `bad-option` (context, kv).
     pub(super) async fn allocate(
         gpu: &Gpu,
         config: &Config,
         weights: &Weights,
         options: &EngineOptions,
     ) -> Result<Self> {
+        let sizes = Self::sizes(gpu, config, weights, options)?;
+        let n_ctx = sizes.n_ctx;
+        let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
+        let state = gpu.allocating(&what, |allocation| Self::buffers(allocation, &sizes)).await?;
+        if let Some(Fetched { embd, ids }) = &state.fetched {
+            let rows = state.rows_of_tokens();
+            gpu.write(ids, 0, &rows);
+            gpu.fetch_rows(&state.tokens, rows, weights.token_embd.planes(embd));
+        }
+        Ok(state)
+    }
+
+    /// A state that nothing may use, and the bytes that it would take.
+    ///
+    /// Errors: as [`State::allocate`].
+    pub(super) fn measure(
+        gpu: &Gpu,
+        config: &Config,
+        weights: &Weights,
+        options: &EngineOptions,
+    ) -> Result<(Self, u64)> {
+        let sizes = Self::sizes(gpu, config, weights, options)?;
+        Ok(gpu.measuring(false, |allocation| Self::buffers(allocation, &sizes)))
+    }
+
+    fn sizes<'a>(
+        gpu: &Gpu,
+        config: &'a Config,
+        weights: &'a Weights,
+        options: &EngineOptions,
+    ) -> Result<Sizes<'a>> {
         let shape = AttentionShape {
             n_head: config.n_head,
             n_head_kv: config.n_head_kv,
@@ -236,23 +290,13 @@ impl State {
         let inputs = AllInputs::new(&gpu.tuning, weights, options);
         let n_ctx = context(gpu, config, &shape, options.context)?;
         let chunk = chunk(gpu, config, n_ctx);
-        let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
-        let state = gpu
-            .allocating(&what, |allocation| {
-                Self::buffers(allocation, config, inputs, shape, [n_ctx, chunk])
-            })
-            .await?;
-        Ok(state)
+        let fetched = weights.fetches_rows.then_some(&weights.token_embd);
+        Ok(Sizes { config, inputs, shape, n_ctx, chunk, fetched })
     }
 
-    fn buffers(
-        allocation: &mut Allocation<'_>,
-        config: &Config,
-        inputs: AllInputs,
-        shape: AttentionShape,
-        [n_ctx, chunk]: [usize; 2],
-    ) -> Self {
+    fn buffers(allocation: &mut Allocation<'_>, sizes: &Sizes<'_>) -> Self {
         let gpu = allocation.gpu();
+        let Sizes { config, inputs, shape, n_ctx, chunk, fetched } = *sizes;
         let min_split = gpu.tuning.min_split.min(decoded_positions(&shape));
         let max_prefill_splits = gpu.tuning.max_prefill_splits;
         let (n_embd, n_ff, n_vocab) = (config.n_embd, config.n_ff, config.n_vocab);
@@ -291,6 +335,10 @@ impl State {
             step: a
                 .buffer("step", (MAX_BATCH_STEPS * (1 + FEW)).max(1 + MAX_SPANS.div_ceil(MAX_ROWS)))
                 .using(Used::Fixed(size_of::<Step>() as u64)),
+            fetched: fetched.map(|embedding| Fetched {
+                embd: embedding.for_rows(a, n_slots + chunk),
+                ids: a.buffer("rows_of_tokens", tokens.len()).using(Used::Tokens(4)),
+            }),
             tokens: tokens.using(Used::Tokens(4)),
             x: a.buffer("x", chunk * n_embd).using(rows(n_embd)),
             h: Activations::allocate(a, "h", inputs.blocks, [chunk, n_embd.max(n_q)]),
@@ -426,6 +474,16 @@ impl State {
         (self.slots.len() + 1) * SLOT_WORDS
     }
 
+    /// For each index in `tokens`, which row of [`Fetched::embd`] is that of the token there.
+    fn rows_of_tokens(&self) -> Vec<u32> {
+        let (first, n_slots) = (self.first_token(), self.slots.len());
+        let row = |index: usize| match index.checked_sub(first) {
+            Some(n) => n_slots + n,
+            None => (index / SLOT_WORDS).min(n_slots - 1),
+        };
+        (0..self.tokens.len()).map(|index| row(index) as u32).collect()
+    }
+
     fn split_step(pos: usize, n_tokens: usize, split_len: usize) -> Step {
         Step {
             pos: pos as u32,
@@ -534,7 +592,8 @@ fn context(
         None => {
             // In u64, because the sizes of a hostile file may not fit into the 32 bits of a page.
             let position = 2 * config.n_layer as u64 * shape.cache_bytes(1) as u64;
-            let by_default = (MAX_CACHE as u64 / position).max(1) as usize;
+            let most = gpu.max_bytes.map_or(u64::MAX, |most| most / 4).min(MAX_CACHE as u64);
+            let by_default = (most / position).max(1) as usize;
             Ok(config.n_ctx.min(fits).min(by_default))
         }
         Some(0) => bad("must be at least 1".into()),

@@ -2,12 +2,18 @@
 
 use std::ops::Range;
 
+use super::residency::Residency;
 use crate::blocks::{BlockScales, block_type};
-use crate::error::Result;
 use crate::gguf::TensorType;
-use crate::gpu::{Allocation, Buffer, Gpu};
+use crate::gpu::{Allocation, Buffer, Goes, Plane};
 use crate::kernels::{Dense, DenseType, Format, Norm, Packed, PackedShard, Scales, Shard, Ternary};
 use crate::model::{Config, Role, Weight};
+
+/// Bytes of the portions of an embedding that stays in main memory.
+const KEPT_SLICE: u64 = 64 << 20;
+
+/// Buffers begin at multiples of 256 bytes, which takes less than this in a slice of a few buffers.
+const SLACK: u64 = 4 << 10;
 
 /// Every weight of the model.
 pub(super) struct Weights {
@@ -15,6 +21,8 @@ pub(super) struct Weights {
     pub(super) token_embd: Vocabulary,
     /// The LM head `[n_vocab, n_embd]`, if it is not the embedding.
     output: Option<Vocabulary>,
+    /// Whether the embedding is not on the GPU, so that a step's rows of it have to be fetched.
+    pub(super) fetches_rows: bool,
     /// `[n_embd]`, divided by the scale of the logits.
     pub(super) output_norm: Norm,
     pub(super) blocks: Vec<Block>,
@@ -78,6 +86,75 @@ impl Vocabulary {
         }
     }
 
+    /// Slices, one after the other, as one matrix.
+    fn joined(first: Self, others: impl Iterator<Item = Self>) -> Self {
+        let join = |mut all: Self, slice: Self| {
+            match (&mut all, slice) {
+                (Self::Dense(all), Self::Dense(slice)) => {
+                    let first = all.rows;
+                    all.rows += slice.rows;
+                    all.shards.extend(slice.shards.into_iter().map(|Shard { buffer, rows }| {
+                        Shard { buffer, rows: rows.start + first..rows.end + first }
+                    }));
+                }
+                (Self::Packed(all), Self::Packed(slice)) => {
+                    let first = all.rows;
+                    all.rows += slice.rows;
+                    all.shards.extend(slice.shards.into_iter().map(|shard| PackedShard {
+                        rows: shard.rows.start + first..shard.rows.end + first,
+                        ..shard
+                    }));
+                }
+                _ => debug_assert!(false, "slices of different kinds"),
+            }
+            all
+        };
+        others.fold(first, join)
+    }
+
+    /// A matrix of the same kind with `rows` rows, for rows of this one that a step needs.
+    pub(super) fn for_rows(&self, a: &mut Allocation<'_>, rows: usize) -> Self {
+        let mut buffer = |row_words: usize| a.buffer("rows", rows * row_words).of_rows();
+        match self {
+            Self::Dense(Dense { k, ty, shifts, .. }) => {
+                let shards = vec![Shard { buffer: buffer(k * ty.bytes() / 4), rows: 0..rows }];
+                Self::Dense(Dense { k: *k, rows, ty: *ty, shards, shifts: shifts.clone() })
+            }
+            Self::Packed(Packed { k, matrices, format, factor, .. }) => {
+                let shard = PackedShard {
+                    codes: buffer(format.code_words(*k)),
+                    scales: buffer(format.scale_words(*k)),
+                    rows: 0..rows,
+                };
+                let (k, matrices, format, factor) = (*k, *matrices, *format, *factor);
+                Self::Packed(Packed { k, rows, matrices, format, factor, shards: vec![shard] })
+            }
+        }
+    }
+
+    /// How rows of this matrix come to `rows`, which [`Vocabulary::for_rows`] made of it.
+    pub(super) fn planes(&self, rows: &Self) -> Vec<Plane> {
+        match (self, rows) {
+            (Self::Dense(from), Self::Dense(to)) => vec![Plane {
+                row_bytes: from.k * from.ty.bytes(),
+                to: to.shards[0].buffer.clone(),
+                from: from.shards.iter().map(|s| (s.rows.clone(), s.buffer.clone())).collect(),
+            }],
+            (Self::Packed(from), Self::Packed(to)) => {
+                let plane = |words: usize, of: fn(&PackedShard) -> &Buffer<u32>| Plane {
+                    row_bytes: 4 * words,
+                    to: of(&to.shards[0]).clone(),
+                    from: from.shards.iter().map(|s| (s.rows.clone(), of(s).clone())).collect(),
+                };
+                vec![
+                    plane(from.format.code_words(from.k), |shard| &shard.codes),
+                    plane(from.format.scale_words(from.k), |shard| &shard.scales),
+                ]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn target(&self) -> Target<'_> {
         match self {
             Self::Dense(w) => Target::Dense(w),
@@ -113,14 +190,6 @@ pub(super) struct Stacked<'a, W> {
 }
 
 impl Weights {
-    /// Allocates the buffers for the tensors of `table`.
-    ///
-    /// Errors: `out-of-memory`.
-    pub(super) async fn allocate(gpu: &Gpu, config: &Config, table: &[Weight]) -> Result<Self> {
-        let shapes = Shapes { config, table };
-        gpu.packing("the weights", |allocation| shapes.weights(allocation)).await
-    }
-
     /// The matrix from the last hidden state to logits.
     pub(super) fn lm_head(&self) -> &Vocabulary {
         self.output.as_ref().unwrap_or(&self.token_embd)
@@ -249,37 +318,53 @@ impl Matrix {
 }
 
 /// Derives the shapes and formats of a model's weights from its configuration and its tensors.
-struct Shapes<'a> {
-    config: &'a Config,
-    table: &'a [Weight],
+pub(super) struct Shapes<'a> {
+    pub(super) config: &'a Config,
+    pub(super) table: &'a [Weight],
+    pub(super) residency: &'a Residency,
 }
 
+/// The matrices of a block: q, k and v, the output of attention, gate and up, and down.
+type Matrices = [Matrix; 4];
+
 impl Shapes<'_> {
-    fn weights(&self, a: &mut Allocation<'_>) -> Weights {
+    /// The matrices of a block.
+    pub(super) fn matrices(&self, a: &mut Allocation<'_>, block: usize) -> Matrices {
         let Config { n_embd, n_ff, head_dim, residual_scale, .. } = *self.config;
         let n_q = self.config.n_embd_q();
         let n_kv = self.config.n_embd_kv();
-        let architecture = self.config.architecture;
         // Matrices with inputs of their own are no stack for the kernels, which then take each alone.
-        let (qkv, [n_gate_up, gate_up_rows]) = match architecture.norms_inputs() {
+        let (qkv, [n_gate_up, gate_up_rows]) = match self.config.architecture.norms_inputs() {
             true => (vec![n_q, n_kv, n_kv], [1, 2]),
             false => (vec![n_q + 2 * n_kv], [2, 1]),
         };
+        let mut matrix = |role, label, (matrices, parts, k), together, factor| {
+            let shape = Stack { matrices, parts, k, together };
+            match self.format(role, block) {
+                None => Matrix::Ternary(shape.ternary(a, label)),
+                Some(format) => Matrix::Packed(shape.packed(a, label, format, factor)),
+            }
+        };
+        let gate_up = (n_gate_up, vec![n_ff; gate_up_rows], n_embd);
+        [
+            matrix(Role::AttnQ, "attn_qkv", (1, qkv, n_embd), head_dim, 1.0),
+            matrix(Role::AttnOutput, "attn_output", (1, vec![n_embd], n_q), 32, residual_scale),
+            matrix(Role::FfnGate, "ffn_gate_up", gate_up, 32, 1.0),
+            matrix(Role::FfnDown, "ffn_down", (1, vec![n_embd], n_ff), 32, residual_scale),
+        ]
+    }
+
+    pub(super) fn weights(&self, a: &mut Allocation<'_>) -> Weights {
+        let Config { n_embd, n_ff, head_dim, .. } = *self.config;
+        let n_q = self.config.n_embd_q();
+        let architecture = self.config.architecture;
+        a.bays(self.residency.bays(), self.residency.bay);
         let blocks = (0..self.config.n_layer).map(|block| {
-            let mut matrix = |role, label, (matrices, parts, k), together, factor| {
-                let shape = Stack { matrices, parts, k, together };
-                match self.format(role, block) {
-                    None => Matrix::Ternary(shape.ternary(a, label)),
-                    Some(format) => Matrix::Packed(shape.packed(a, label, format, factor)),
-                }
-            };
-            let attn_qkv = matrix(Role::AttnQ, "attn_qkv", (1, qkv.clone(), n_embd), head_dim, 1.0);
-            let attn_output =
-                matrix(Role::AttnOutput, "attn_output", (1, vec![n_embd], n_q), 32, residual_scale);
-            let gate_up = (n_gate_up, vec![n_ff; gate_up_rows], n_embd);
-            let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", gate_up, 32, 1.0);
-            let ffn_down =
-                matrix(Role::FfnDown, "ffn_down", (1, vec![n_embd], n_ff), 32, residual_scale);
+            let [attn_qkv, attn_output, ffn_gate_up, ffn_down] =
+                match self.residency.block_stays(block) {
+                    true => self.matrices(a, block),
+                    false => a.portion(Goes::InTurn, |a| self.matrices(a, block)).0,
+                };
             let mut norms_in = |roles: &[Role]| -> Vec<Norm> {
                 let own = roles.iter().filter(|role| architecture.has(**role));
                 own.map(|&role| self.norm(a, role, n_embd)).collect()
@@ -305,9 +390,17 @@ impl Shapes<'_> {
             }
         });
         let blocks = blocks.collect();
+        let output = self.ty(Role::Output, 0).map(|_| self.lm_head(a, Role::Output));
         Weights {
-            token_embd: self.vocabulary(a, Role::TokenEmbd),
-            output: self.ty(Role::Output, 0).map(|_| self.vocabulary(a, Role::Output)),
+            token_embd: match &output {
+                None => self.lm_head(a, Role::TokenEmbd),
+                Some(_) if self.residency.embedding => {
+                    self.vocabulary(a, Role::TokenEmbd, self.config.n_vocab, None)
+                }
+                Some(_) => self.slices(a, Role::TokenEmbd, Goes::Nowhere, KEPT_SLICE),
+            },
+            fetches_rows: !self.residency.embedding,
+            output,
             output_norm: self.norm(a, Role::OutputNorm, n_embd),
             blocks,
         }
@@ -317,18 +410,70 @@ impl Shapes<'_> {
         Norm { weight: a.buffer(role.name(), n), eps: self.config.eps }
     }
 
-    fn vocabulary(&self, a: &mut Allocation<'_>, role: Role) -> Vocabulary {
-        let (k, rows) = (self.config.n_embd, self.config.n_vocab);
+    /// The LM head, whole or in slices.
+    fn lm_head(&self, a: &mut Allocation<'_>, role: Role) -> Vocabulary {
+        match self.residency.lm_head {
+            true => self.vocabulary(a, role, self.config.n_vocab, None),
+            false => self.slices(a, role, Goes::InTurn, self.residency.bay),
+        }
+    }
+
+    /// Bytes of the LM head.
+    pub(super) fn lm_head_bytes(&self) -> u64 {
+        let role = self.ty(Role::Output, 0).map_or(Role::TokenEmbd, |_| Role::Output);
+        self.row_bytes(role) as u64 * self.config.n_vocab as u64
+    }
+
+    /// Bytes of a row of the embedding or of the LM head.
+    fn row_bytes(&self, role: Role) -> usize {
+        let k = self.config.n_embd;
+        match self.format(role, 0) {
+            Some(format) => 4 * (format.code_words(k) + format.scale_words(k)),
+            None => k * self.dense_type(role).bytes(),
+        }
+    }
+
+    /// A matrix with a row for each token, each slice of which is a portion of at most `most` bytes.
+    fn slices(&self, a: &mut Allocation<'_>, role: Role, goes: Goes, most: u64) -> Vocabulary {
+        let n_vocab = self.config.n_vocab;
+        let fit = (most.saturating_sub(SLACK) as usize / self.row_bytes(role)).max(1);
+        let unit = if fit < 32 { 1 } else { 32 };
+        let most = fit / unit * unit;
+        // Slices of about the same size, so that none has only a few rows.
+        let each = n_vocab.div_ceil(n_vocab.div_ceil(most)).next_multiple_of(unit);
+        // They have none, but a kernel binds some.
+        let shifts = a.buffer("shifts", 1);
+        let mut slice = |first: usize| {
+            let rows = each.min(n_vocab - first);
+            a.portion(goes, |a| self.vocabulary(a, role, rows, Some(&shifts))).0
+        };
+        let (first, others) = (slice(0), (each..n_vocab).step_by(each));
+        Vocabulary::joined(first, others.map(slice))
+    }
+
+    fn dense_type(&self, role: Role) -> DenseType {
+        match self.ty(role, 0) {
+            Some(TensorType::F16) => DenseType::F16,
+            _ => DenseType::F32,
+        }
+    }
+
+    /// `rows` rows of a matrix with one for each token. Without `shifts` it has its own.
+    fn vocabulary(
+        &self,
+        a: &mut Allocation<'_>,
+        role: Role,
+        rows: usize,
+        shifts: Option<&Buffer<u32>>,
+    ) -> Vocabulary {
+        let k = self.config.n_embd;
         if let Some(format) = self.format(role, 0) {
             let shape = Stack { matrices: 1, parts: vec![rows], k, together: 1 };
             return Vocabulary::Packed(shape.packed(a, role.name(), format, 1.0));
         }
-        let ty = match self.ty(role, 0) {
-            Some(TensorType::F16) => DenseType::F16,
-            _ => DenseType::F32,
-        };
+        let ty = self.dense_type(role);
         let shards = shards(a, role.name(), &[rows], k * ty.bytes(), 1);
-        let shifts = a.buffer("shifts", rows);
+        let shifts = shifts.cloned().unwrap_or_else(|| a.buffer("shifts", rows));
         Vocabulary::Dense(Dense { k, rows, ty, shards, shifts })
     }
 

@@ -1,6 +1,8 @@
 use std::marker::PhantomData;
 use std::num::NonZero;
 
+use super::Portion;
+
 /// A GPU buffer of `len` values of `T`, or a range of a larger one. Clones share its contents.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
@@ -10,6 +12,7 @@ pub struct Buffer<T> {
     size: u64,
     len: usize,
     used: Used,
+    portion: Option<Portion>,
     marker: PhantomData<T>,
 }
 
@@ -34,7 +37,7 @@ pub enum Used {
 impl<T> Buffer<T> {
     pub(super) fn new(raw: wgpu::Buffer, offset: u64, size: u64, len: usize) -> Self {
         let used = Used::Fixed((len * size_of::<T>()) as u64);
-        Self { raw, offset, size, len, used, marker: PhantomData }
+        Self { raw, offset, size, len, used, portion: None, marker: PhantomData }
     }
 
     /// Values in the buffer.
@@ -55,24 +58,43 @@ impl<T> Buffer<T> {
     /// The same bytes as values of another type, for a kernel that loads them as that type.
     pub fn cast<U>(&self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        Buffer::new(self.raw.clone(), self.offset, self.size, len).using(self.used)
+        let Self { offset, size, used, portion, .. } = *self;
+        Buffer { used, portion, ..Buffer::new(self.raw.clone(), offset, size, len) }
     }
 
     /// The first `n` values.
     pub fn first(&self, n: usize) -> Self {
-        Self::new(self.raw.clone(), self.offset, (n * size_of::<T>()) as u64, n)
+        self.part(0, n)
     }
 
     /// `n` values from number `at` on. A binding has to begin at a multiple of 256 bytes.
     pub fn range(&self, at: usize, n: usize) -> Self {
-        let [at, size] = [at, n].map(|values| (values * size_of::<T>()) as u64);
-        Self::new(self.raw.clone(), self.offset + at, size, n)
+        self.part(at, n)
     }
 
     /// The last `n` values.
     pub fn last(&self, n: usize) -> Self {
-        let before = ((self.len - n) * size_of::<T>()) as u64;
-        Self::new(self.raw.clone(), self.offset + before, (n * size_of::<T>()) as u64, n)
+        self.part(self.len - n, n)
+    }
+
+    fn part(&self, at: usize, n: usize) -> Self {
+        let [at, size] = [at, n].map(|values| (values * size_of::<T>()) as u64);
+        Self { portion: self.portion, ..Self::new(self.raw.clone(), self.offset + at, size, n) }
+    }
+
+    /// The same buffer, whose contents come with `portion`.
+    pub(super) fn in_portion(self, portion: Option<Portion>) -> Self {
+        Self { portion, ..self }
+    }
+
+    /// The same buffer, whose contents are the rows of the embedding for a step's tokens.
+    pub fn of_rows(self) -> Self {
+        self.in_portion(Some(Portion::Rows))
+    }
+
+    /// The portion of the weights that has to be on the GPU before a kernel reads the buffer.
+    pub fn portion(&self) -> Option<Portion> {
+        self.portion
     }
 
     /// The same buffer, for kernels that use less than all of it in a step.

@@ -8,6 +8,7 @@ use bytemuck::Pod;
 use futures_channel::oneshot;
 
 use super::fault::Faults;
+use super::ordered::{Ordered, Ticket, Work};
 use super::pipeline::Pipeline;
 use super::{Buffer, GpuOptions, Tuning};
 use crate::compute::Loss;
@@ -38,6 +39,8 @@ pub struct Link {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     pub(super) faults: Faults,
+    /// All work of a model goes to the queue in this order.
+    pub(super) ordered: Arc<Ordered>,
     /// Small staging buffers that no readback uses now.
     pub(super) idle_staging: Arc<Mutex<Vec<wgpu::Buffer>>>,
 }
@@ -60,7 +63,11 @@ pub struct Gpu {
     pub max_binding: u64,
     /// The most bytes of one buffer.
     pub max_buffer: u64,
+    /// The most bytes of all buffers, if the caller says it.
+    pub max_bytes: Option<u64>,
     pub(super) allocated: AtomicU64,
+    /// Buffers that were made and may still have to be freed, because others were refused.
+    pub(super) made: Mutex<Option<Vec<wgpu::Buffer>>>,
     /// The pipelines of all plans, in the order in which they were recorded.
     pub(super) pipelines: Arc<Mutex<Vec<Arc<Pipeline>>>>,
     open: Arc<Open>,
@@ -70,7 +77,7 @@ pub struct Gpu {
 struct Open(Link);
 
 /// Writes in flight.
-pub struct Flushed(oneshot::Receiver<()>);
+pub struct Flushed(oneshot::Receiver<()>, Ticket);
 
 impl Gpu {
     /// Opens the best adapter.
@@ -192,7 +199,7 @@ impl Gpu {
         let software = asked.unwrap_or(is_cpu);
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
-        let link = Link { device, queue, faults, idle_staging: Arc::default() };
+        let link = Link::new(device, queue, faults);
         #[cfg_attr(
             target_arch = "wasm32",
             allow(clippy::arc_with_non_send_sync, reason = "natively it is both")
@@ -208,17 +215,19 @@ impl Gpu {
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
+            max_bytes: options.max_bytes,
             allocated: AtomicU64::new(0),
+            made: Mutex::default(),
             pipelines: Arc::default(),
         })
     }
 
-    /// The same device for another model, with what it has compiled. The device ends with the last of
-    /// them. If it is lost, or reports an error, all of them are.
+    /// The same device for another model, with what it has compiled. The other model may take as many bytes as
+    /// this one. The device ends with the last of them. If it is lost, or reports an error, all of them are.
     pub fn share(&self) -> Self {
         let Link { device, queue, faults, .. } = self.link.clone();
         Self {
-            link: Link { device, queue, faults, idle_staging: Arc::default() },
+            link: Link::new(device, queue, faults),
             adapter: self.adapter.clone(),
             software: self.software,
             subgroups: self.subgroups,
@@ -226,7 +235,9 @@ impl Gpu {
             tuning: self.tuning.clone(),
             max_binding: self.max_binding,
             max_buffer: self.max_buffer,
+            max_bytes: self.max_bytes,
             allocated: AtomicU64::new(0),
+            made: Mutex::default(),
             pipelines: Arc::clone(&self.pipelines),
             open: Arc::clone(&self.open),
         }
@@ -249,23 +260,32 @@ impl Gpu {
         buffer
     }
 
-    /// The bytes of all buffers, including those kept for readbacks.
+    /// The bytes of all buffers, including those kept for readbacks and for uploads during steps.
     pub fn allocated(&self) -> u64 {
         let idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
         let staging: u64 = idle.iter().map(wgpu::Buffer::size).sum();
-        self.allocated.load(Ordering::Relaxed) + staging
+        self.allocated.load(Ordering::Relaxed) + staging + self.ordered.staged()
     }
 
     /// Frees at once a buffer that has an allocation of its own. Otherwise a browser would keep its
     /// memory until it collects garbage.
     pub fn free<T>(&self, buffer: &Buffer<T>) {
         debug_assert_eq!(buffer.offset, 0, "packed with others");
-        buffer.raw.destroy();
+        self.ordered.give(Work::Free(buffer.raw.clone()));
         self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
     }
 }
 
 impl Link {
+    fn new(device: wgpu::Device, queue: wgpu::Queue, faults: Faults) -> Self {
+        #[cfg_attr(
+            target_arch = "wasm32",
+            allow(clippy::arc_with_non_send_sync, reason = "natively it is both")
+        )]
+        let ordered = Arc::new(Ordered::new(&device, &queue, &faults));
+        Self { device, queue, faults, ordered, idle_staging: Arc::default() }
+    }
+
     /// Fails with the first error that the device reported by itself, because WebGPU's errors do
     /// not throw.
     pub fn check(&self) -> Result<()> {
@@ -276,19 +296,14 @@ impl Link {
     pub fn write<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &[T]) {
         if !data.is_empty() {
             let offset = buffer.offset + (at * size_of::<T>()) as u64;
-            self.queue.write_buffer(&buffer.raw, offset, bytemuck::cast_slice(data));
+            self.ordered.write(&buffer.raw, offset, bytemuck::cast_slice(data));
         }
     }
 
     /// Submits what was written. [`Link::arrived`] waits for it.
     pub fn flush(&self) -> Flushed {
         let (tell, told) = oneshot::channel();
-        self.queue.submit([]);
-        self.queue.on_submitted_work_done(move || {
-            // This fails if the caller does not wait for the last writes.
-            let _ = tell.send(());
-        });
-        Flushed(told)
+        Flushed(told, self.ordered.give(Work::Flush(tell)))
     }
 
     /// Waits until what was flushed is on the GPU, or the device is lost.
@@ -296,9 +311,11 @@ impl Link {
     /// Data that is written faster than it arrives piles up in this process, and in a browser in
     /// the GPU process too.
     pub async fn arrived(&self, flushed: Flushed) {
+        let Flushed(told, ticket) = flushed;
+        let _ = self.faults.unless_gone(self.ordered.reach(ticket)).await;
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
-        let _ = self.faults.unless_gone(flushed.0).await;
+        let _ = self.faults.unless_gone(told).await;
     }
 }
 

@@ -19,6 +19,8 @@ struct Noted {
     first: Option<Error>,
     /// The loss of the device, when it has told it.
     loss: Option<Loss>,
+    /// Whether the device was freed.
+    has_ended: bool,
     waiting: Vec<oneshot::Sender<Loss>>,
 }
 
@@ -58,6 +60,11 @@ impl Faults {
         matches!(self.noted().first, Some(Error::DeviceLost(_)))
     }
 
+    /// Whether the device is lost or freed: nothing needs to reach it any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_lost() || self.noted().has_ended
+    }
+
     /// Resolves when the device is lost, at once if it was lost before; fails when it is freed.
     pub(super) fn wait(&self) -> oneshot::Receiver<Loss> {
         let (tell, told) = oneshot::channel();
@@ -95,6 +102,7 @@ impl Faults {
     /// Notes that the device is freed, which is not a loss. But if a call has found the device
     /// lost, the callback of the loss is still to come, so receivers keep waiting for it.
     pub(super) fn end(&self) {
+        self.noted().has_ended = true;
         if !self.is_lost() {
             self.noted().waiting.clear();
         }

@@ -12,6 +12,9 @@ pub struct GpuOptions {
     pub limits: LimitCaps,
     /// Which optional features to use.
     pub features: FeatureCaps,
+    /// The most bytes of GPU memory; `None`: as many as the device grants. Weights that do not fit stay in main
+    /// memory and are uploaded whenever they are needed.
+    pub max_bytes: Option<u64>,
     /// Whether to refuse an adapter that is a CPU. If `features.software` asks for a CPU, it is not
     /// refused.
     pub strict: bool,

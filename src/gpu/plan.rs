@@ -9,8 +9,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::commands::Commands;
 use super::pipeline::Pipeline;
-use super::{Access, Buffer, Const, Gpu, Kernel, Tuning, Used};
+use super::{Access, Buffer, Const, Gpu, Kernel, Portion, Tuning, Used};
 
 /// The values that differ from step to step. Kernels read them from a uniform buffer.
 #[repr(C)]
@@ -66,6 +67,17 @@ impl Step {
             *row = Row { pos: pos + n, first, split_len, token: token + n };
         }
         self
+    }
+
+    /// The indices of its tokens' ids.
+    pub(super) fn tokens(&self) -> Vec<u32> {
+        let n = self.n_tokens as usize;
+        match self.rows.get(..n) {
+            Some(rows) if rows.iter().all(|row| row.split_len > 0) => {
+                rows.iter().map(|row| row.token).collect()
+            }
+            _ => (self.token..self.token + self.n_tokens).collect(),
+        }
     }
 
     /// The tokens of each span of a step of several.
@@ -182,7 +194,15 @@ impl Dispatch {
 /// nothing.
 #[derive(Default)]
 pub struct Plan {
-    segments: Vec<Rc<[Dispatch]>>,
+    segments: Vec<Rc<Segment>>,
+}
+
+/// Dispatches that follow each other, and the portions of the weights that they read. At most one of them
+/// has a bay, so that the next one can be uploaded meanwhile.
+#[derive(Default)]
+struct Segment {
+    portions: Vec<Portion>,
+    dispatches: Vec<Dispatch>,
 }
 
 /// Records dispatches into a plan. The kernels are its methods.
@@ -194,7 +214,7 @@ pub struct Recorder<'gpu> {
     step: Buffer<Step>,
     plan: Plan,
     /// The segment that is being recorded.
-    open: Vec<Dispatch>,
+    open: Segment,
 }
 
 impl Plan {
@@ -234,7 +254,15 @@ impl Plan {
     }
 
     pub(super) fn dispatches(&self) -> impl Iterator<Item = &Dispatch> {
-        self.segments.iter().flat_map(|segment| segment.iter())
+        self.segments.iter().flat_map(|segment| segment.dispatches.iter())
+    }
+
+    /// Its dispatches, each with the portions that it needs and the dispatch before it did not.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&[Portion], &Dispatch)> {
+        self.segments.iter().flat_map(|segment| {
+            let portions = [&segment.portions[..]].into_iter().chain(std::iter::repeat(&[][..]));
+            portions.zip(&segment.dispatches)
+        })
     }
 }
 
@@ -244,6 +272,8 @@ pub trait Bound {
     fn binding(&self) -> wgpu::BindingResource<'_>;
     /// How much of it a step uses.
     fn used(&self) -> Used;
+    /// The portion of the weights that it is in.
+    fn portion(&self) -> Option<Portion>;
 }
 
 impl<T> Bound for Buffer<T> {
@@ -254,12 +284,16 @@ impl<T> Bound for Buffer<T> {
     fn used(&self) -> Used {
         self.used()
     }
+
+    fn portion(&self) -> Option<Portion> {
+        self.portion()
+    }
 }
 
 impl<'gpu> Recorder<'gpu> {
     /// A recorder of kernels that read the step from `step`.
     pub fn new(gpu: &'gpu Gpu, step: &Buffer<Step>) -> Self {
-        Self { gpu, step: step.clone(), plan: Plan::default(), open: Vec::new() }
+        Self { gpu, step: step.clone(), plan: Plan::default(), open: Segment::default() }
     }
 
     /// Gives everything that was recorded since the last call, as a plan.
@@ -270,8 +304,8 @@ impl<'gpu> Recorder<'gpu> {
 
     /// Ends a segment of the plan, unless nothing was recorded since the last one.
     pub fn end_segment(&mut self) {
-        if !self.open.is_empty() {
-            self.plan.segments.push(std::mem::take(&mut self.open).into());
+        if !self.open.dispatches.is_empty() {
+            self.plan.segments.push(Rc::new(std::mem::take(&mut self.open)));
         }
     }
 
@@ -333,9 +367,12 @@ impl<'gpu> Recorder<'gpu> {
             label += "/no-packed-dot";
         }
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
+        let portions: Vec<Portion> =
+            bound.iter().filter_map(|(_, buffer)| buffer.portion()).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
         let way = Way { pipeline, workgroups };
-        self.open.push(Dispatch {
+        portions.into_iter().for_each(|portion| self.needs(portion));
+        self.open.dispatches.push(Dispatch {
             way,
             instead: Vec::new(),
             bind_group,
@@ -346,6 +383,19 @@ impl<'gpu> Recorder<'gpu> {
         });
     }
 
+    /// Makes the open segment wait for a portion. If it has another one already, it ends.
+    fn needs(&mut self, portion: Portion) {
+        if self.open.portions.contains(&portion) {
+            return;
+        }
+        if portion != Portion::Rows
+            && self.open.portions.iter().any(|other| *other != Portion::Rows)
+        {
+            self.end_segment();
+        }
+        self.open.portions.push(portion);
+    }
+
     /// Gives the last dispatch, which is of `kernel` and takes tokens of one sequence, another way for a
     /// pass of several spans.
     pub fn of_spans(
@@ -354,7 +404,7 @@ impl<'gpu> Recorder<'gpu> {
         consts: Vec<Const>,
         workgroups: [Extent; 3],
     ) {
-        if let Some(last) = self.open.last_mut() {
+        if let Some(last) = self.open.dispatches.last_mut() {
             let way = OnceCell::new();
             last.of_spans = Some(OfSpans { kernel, consts, workgroups, way });
         }
@@ -370,7 +420,7 @@ impl<'gpu> Recorder<'gpu> {
         workgroups: [Extent; 3],
     ) {
         let pipeline = self.gpu.pipeline(kernel, consts);
-        if let Some(last) = self.open.last_mut() {
+        if let Some(last) = self.open.dispatches.last_mut() {
             last.instead.push(Instead { is_taken, way: Way { pipeline, workgroups } });
         }
     }
@@ -379,9 +429,9 @@ impl<'gpu> Recorder<'gpu> {
 impl Gpu {
     /// Encodes `plans` one after the other in one compute pass and submits them.
     pub fn run(&self, plans: &[&Plan], step: &Step) {
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
-        self.queue.submit([encoder.finish()]);
+        let mut commands = Commands::new(self);
+        commands.run([(plans.iter().copied(), *step)]);
+        commands.finish();
     }
 
     /// Runs plans of tokens of several sequences. The first step is that of all tokens. After it come
@@ -389,38 +439,22 @@ impl Gpu {
     /// steps, in this order.
     pub fn run_spans(&self, plans: &[Plan], steps: &[Step]) {
         let Some((all, spans)) = steps.split_first() else { return };
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        for dispatch in plans.iter().flat_map(Plan::dispatches) {
+        let mut commands = Commands::new(self);
+        for (portions, dispatch) in plans.iter().flat_map(Plan::parts) {
+            commands.bring(portions, all);
             match &dispatch.of_spans {
-                None => dispatch.encode(&mut pass, all, 0),
+                None => dispatch.encode(commands.pass(), all, 0),
                 Some(OfSpans { kernel, consts, workgroups, way }) => {
                     let way = way.get_or_init(|| Way {
                         pipeline: self.pipeline(kernel, consts),
                         workgroups: *workgroups,
                     });
                     for (index, step) in (1..).zip(spans) {
-                        dispatch.encode_by(way, &mut pass, step, index);
+                        dispatch.encode_by(way, commands.pass(), step, index);
                     }
                 }
             }
         }
-        drop(pass);
-        self.queue.submit([encoder.finish()]);
-    }
-
-    /// Encodes the plans of each step in turn, in one compute pass. A copy between two steps would
-    /// cost a fast card as much as ten kernels.
-    pub(super) fn encode<'a, P: IntoIterator<Item = &'a Plan>>(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        steps: impl IntoIterator<Item = (P, Step)>,
-    ) {
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        for (index, (plans, step)) in steps.into_iter().enumerate() {
-            for dispatch in plans.into_iter().flat_map(Plan::dispatches) {
-                dispatch.encode(&mut pass, &step, index);
-            }
-        }
+        commands.finish();
     }
 }

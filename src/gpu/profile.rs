@@ -1,5 +1,6 @@
 //! Profiles measure each dispatch of a step between two timestamps of the GPU's own clock.
 
+use super::commands::Commands;
 use super::{Gpu, Plan, Step};
 use crate::compute::KernelTime;
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ impl Gpu {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Err(Error::MissingFeature("the GPU adapter has no timestamp queries".into()));
         }
-        let dispatches: Vec<_> = plans.iter().flat_map(|plan| plan.dispatches()).collect();
+        let dispatches: Vec<_> = plans.iter().flat_map(|plan| plan.parts()).collect();
         let count = 2 * dispatches.len() as u32;
         let queries = self.device.create_query_set(&wgpu::QuerySetDescriptor {
             label: Some("profile"),
@@ -29,9 +30,10 @@ impl Gpu {
             usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        for (i, dispatch) in (0..).zip(&dispatches) {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+        let mut commands = Commands::new(self);
+        for (i, (portions, dispatch)) in (0..).zip(&dispatches) {
+            commands.bring(portions, step);
+            let mut pass = commands.encoder().begin_compute_pass(&wgpu::ComputePassDescriptor {
                 label: Some(&dispatch.label),
                 timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
                     query_set: &queries,
@@ -41,11 +43,12 @@ impl Gpu {
             });
             dispatch.encode(&mut pass, step, 0);
         }
+        let mut encoder = commands.end();
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
         let values: Vec<u64> = self.submit_and_read(encoder, (&ticks, 0), size).take().await?;
         let period = f64::from(self.queue.get_timestamp_period());
         let mut kernels: Vec<KernelTime> = Vec::new();
-        for (dispatch, ticks) in dispatches.iter().zip(values.chunks_exact(2)) {
+        for ((_, dispatch), ticks) in dispatches.iter().zip(values.chunks_exact(2)) {
             let microseconds = ticks[1].saturating_sub(ticks[0]) as f64 * period / 1e3;
             let index = kernels.iter().position(|k| k.kernel == dispatch.label);
             let index = index.unwrap_or_else(|| {

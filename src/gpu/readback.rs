@@ -7,7 +7,10 @@ use std::sync::PoisonError;
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
+use super::commands::Commands;
 use super::fault::attempt;
+use super::mapped::Mapping;
+use super::ordered::{Submission, Ticket, Work};
 use super::{Buffer, Gpu, Link, Plan, Step};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::compute::let_others_run;
@@ -32,9 +35,10 @@ pub struct Readback<T> {
     staging: wgpu::Buffer,
     /// Bytes of the copy, at the beginning of `staging`.
     size: u64,
-    mapped: oneshot::Receiver<std::result::Result<(), wgpu::BufferAsyncError>>,
-    #[cfg(not(target_arch = "wasm32"))]
-    submission: wgpu::SubmissionIndex,
+    mapped: oneshot::Receiver<Mapping>,
+    ticket: Ticket,
+    #[cfg_attr(target_arch = "wasm32", allow(dead_code, reason = "browsers poll"))]
+    submission: Submission,
     marker: PhantomData<T>,
 }
 
@@ -61,12 +65,12 @@ impl Gpu {
         row: usize,
         rows: &[usize],
     ) -> Readback<T> {
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
+        let mut commands = Commands::new(self);
+        commands.run([(plans.iter().copied(), *step)]);
         let row = (row * size_of::<T>()) as u64;
         let bytes =
             |run: Range<usize>| (result.offset + run.start as u64 * row, run.len() as u64 * row);
-        self.submit_and_read_each(encoder, &result.raw, runs(rows).map(bytes))
+        self.submit_and_read_each(commands.end(), &result.raw, runs(rows).map(bytes))
     }
 
     /// Like [`Gpu::run_and_read`], but submits the first dispatches at once, so that the GPU works
@@ -78,20 +82,19 @@ impl Gpu {
         result: &Buffer<T>,
         len: usize,
     ) -> Readback<T> {
-        let mut rest: Vec<_> = plans.iter().flat_map(|plan| plan.dispatches()).collect();
-        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let mut rest: Vec<_> = plans.iter().flat_map(|plan| plan.parts()).collect();
+        let mut commands = Commands::new(self);
         let mut part = FIRST_PART;
         loop {
-            let now = rest.drain(..part.min(rest.len()));
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            now.for_each(|dispatch| dispatch.encode(&mut pass, step, 0));
-            drop(pass);
+            for (portions, dispatch) in rest.drain(..part.min(rest.len())) {
+                commands.bring(portions, step);
+                dispatch.encode(commands.pass(), step, 0);
+            }
             if rest.is_empty() {
                 let bytes = (len * size_of::<T>()) as u64;
-                return self.submit_and_read(encoder, (&result.raw, result.offset), bytes);
+                return self.submit_and_read(commands.end(), (&result.raw, result.offset), bytes);
             }
-            self.queue.submit([encoder.finish()]);
-            encoder = self.device.create_command_encoder(&Default::default());
+            commands.submit();
             part *= 2;
         }
     }
@@ -103,12 +106,13 @@ impl Gpu {
         result: &Buffer<T>,
         len: usize,
     ) -> Readback<T> {
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        let mut steps = steps.into_iter().peekable();
-        if steps.peek().is_some() {
-            self.encode(&mut encoder, steps);
-        }
-        self.submit_and_read(encoder, (&result.raw, result.offset), (len * size_of::<T>()) as u64)
+        let mut commands = Commands::new(self);
+        commands.run(steps);
+        self.submit_and_read(
+            commands.end(),
+            (&result.raw, result.offset),
+            (len * size_of::<T>()) as u64,
+        )
     }
 
     /// Submits `encoder`'s work and a copy of `size` bytes of `result`, from the given byte on.
@@ -134,19 +138,21 @@ impl Gpu {
             encoder.copy_buffer_to_buffer(result, at, &staging, end, size);
             end += size;
         }
-        #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
-        let submission = self.queue.submit([encoder.finish()]);
-        let (send, mapped) = oneshot::channel();
-        staging.slice(..size).map_async(wgpu::MapMode::Read, move |outcome| {
-            // This fails if the generation was dropped, and with it the receiver.
-            let _ = send.send(outcome);
+        let (tell, mapped) = oneshot::channel();
+        let submission = Submission::default();
+        let ticket = self.ordered.give(Work::Read {
+            commands: encoder.finish(),
+            staging: staging.clone(),
+            size,
+            tell,
+            submission: submission.clone(),
         });
         Readback {
             link: Link::clone(self),
             staging,
             size,
             mapped,
-            #[cfg(not(target_arch = "wasm32"))]
+            ticket,
             submission,
             marker: PhantomData,
         }
@@ -165,7 +171,7 @@ impl Gpu {
             let [at, to_at] = [from.offset + bytes(at), to.offset + bytes(to_at)];
             encoder.copy_buffer_to_buffer(&from.raw, at, &to.raw, to_at, bytes(len));
         }
-        self.queue.submit([encoder.finish()]);
+        self.ordered.give(Work::Submit(encoder.finish()));
     }
 
     /// A buffer of `size` bytes or more that can be mapped. Small ones are used again.
@@ -216,10 +222,13 @@ impl<T: Pod> Readback<T> {
         let failed = |why: &str| gpu.faults.failed(&format!("its results could not be read{why}"));
         #[cfg(not(target_arch = "wasm32"))]
         let_others_run().await;
+        let _ = gpu.faults.unless_gone(gpu.ordered.reach(self.ticket)).await;
         #[cfg(not(target_arch = "wasm32"))]
-        gpu.device
-            .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
-            .map_err(|error| failed(&format!(" ({error})")))?;
+        if let Some(submission) = self.submission.get().cloned() {
+            gpu.device
+                .poll(wgpu::PollType::Wait { submission_index: Some(submission), timeout: None })
+                .map_err(|error| failed(&format!(" ({error})")))?;
+        }
         let outcome = gpu.faults.unless_gone(self.mapped).await;
         gpu.check()?;
         // wgpu's error says only that it failed.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
-use super::{Buffer, Link};
+use super::{Buffer, Link, Portion};
 use crate::error::{Error, Result};
 
 /// Bytes of a staging buffer.
@@ -47,12 +47,17 @@ impl Uploader {
     }
 
     /// Writes `data` from element `at` of `buffer` on. Both ends must be multiples of 4 bytes.
-    /// Waits while too many bytes are in flight.
+    /// Waits while too many bytes are in flight. A buffer in a portion of the weights is written in main memory.
     ///
-    /// Errors: `device-lost`, and errors that the device reported by itself.
+    /// Errors: `device-lost`, `storage` if the browser's storage has the portion and cannot take it, and errors that the
+    /// device reported by itself.
     pub async fn write<T: Pod>(&mut self, buffer: &Buffer<T>, at: usize, data: &[T]) -> Result<()> {
         let mut to = buffer.offset + (at * size_of::<T>()) as u64;
         let mut rest: &[u8] = bytemuck::cast_slice(data);
+        if let Some(Portion::InBay(portion) | Portion::Kept(portion)) = buffer.portion() {
+            let written = self.link.ordered.portions(|portions| portions.write(portion, to, rest));
+            return written.map_err(|why| Error::Storage(format!("weights were not kept: {why}")));
+        }
         while !rest.is_empty() {
             let mut filling = match self.filling.take() {
                 Some(filling) => filling,

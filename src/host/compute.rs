@@ -143,7 +143,15 @@ impl<M: Model> Host<M> {
         Self {
             config: model.config().clone(),
             model: RefCell::new(model),
-            traits: Traits { n_ctx, chunk, slots: SLOTS, pass, depth, prompt_lookup },
+            traits: Traits {
+                n_ctx,
+                chunk,
+                slots: SLOTS,
+                pass,
+                depth,
+                prompt_lookup,
+                shares_uploads: false,
+            },
             positions: n_ctx,
             slots: (0..SLOTS).map(|_| RefCell::default()).collect(),
             first: Cell::default(),

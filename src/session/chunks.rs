@@ -20,6 +20,10 @@ use crate::error::Result;
 /// billion weights. In chunks of 512 tokens it took 3 % longer, in chunks of 256 another 5 %.
 const MAX_TIME: Duration = Duration::from_millis(200);
 
+/// The longest time of a chunk where all its tokens share an upload of weights. Between two uploads a card is busy for a
+/// shorter time.
+const MAX_SHARED_TIME: Duration = Duration::from_secs(2);
+
 /// The fewest tokens of a chunk. Fewer tokens do not fill the kernels' tiles, so they take hardly
 /// less time.
 const MIN_TOKENS: usize = 64;
@@ -33,6 +37,9 @@ pub(super) struct Chunks {
     max_tokens: usize,
     /// Whether all chunks end at multiples of `max_tokens`, independent of the speed.
     fixed: bool,
+    /// Tokens of the first chunk, whose speed is not known, and the longest time of any.
+    first: usize,
+    max_time: Duration,
     /// Seconds for each token of the last chunk.
     each: Option<f64>,
     /// When the last chunk was done.
@@ -42,7 +49,13 @@ pub(super) struct Chunks {
 impl Chunks {
     /// For an engine that has room for `max_tokens`.
     pub(super) fn new(max_tokens: usize) -> Self {
-        Self { max_tokens, fixed: false, each: None, free: None }
+        let (first, max_time) = (MIN_TOKENS.min(max_tokens), MAX_TIME);
+        Self { max_tokens, fixed: false, first, max_time, each: None, free: None }
+    }
+
+    /// For an engine that uploads weights for each chunk.
+    pub(super) fn shared(max_tokens: usize) -> Self {
+        Self { first: max_tokens, max_time: MAX_SHARED_TIME, ..Self::new(max_tokens) }
     }
 
     /// For a deterministic session.
@@ -58,10 +71,10 @@ impl Chunks {
     /// Tokens in the next chunk. They are few until it is known how long they take.
     pub(super) fn tokens(&self) -> usize {
         let min = MIN_TOKENS.min(self.max_tokens);
-        let Some(each) = self.each else { return min };
+        let Some(each) = self.each else { return self.first };
         successors(Some(self.max_tokens), |tokens| Some(tokens / 2))
             .take_while(|&tokens| tokens > min)
-            .find(|&tokens| each * tokens as f64 <= MAX_TIME.as_secs_f64())
+            .find(|&tokens| each * tokens as f64 <= self.max_time.as_secs_f64())
             .unwrap_or(min)
     }
 
@@ -157,7 +170,10 @@ mod tests {
     /// The sizes of the chunks of a long prompt, on a card that takes `chunk` microseconds for each
     /// chunk and `token` microseconds for each token.
     fn sizes(max_tokens: usize, chunk: u64, token: u64) -> Vec<usize> {
-        let mut chunks = Chunks::new(max_tokens);
+        sizes_of(Chunks::new(max_tokens), chunk, token)
+    }
+
+    fn sizes_of(mut chunks: Chunks, chunk: u64, token: u64) -> Vec<usize> {
         (0..6)
             .map(|_| {
                 let tokens = chunks.tokens();
@@ -176,6 +192,15 @@ mod tests {
         assert_eq!(sizes(512, 5000, 1900), [64, 64, 64, 64, 64, 64]);
         assert_eq!(sizes(512, 0, 3333), [64; 6]);
         assert_eq!(sizes(512, 0, 50_000), [64; 6]);
+    }
+
+    #[test]
+    fn tokens_that_share_an_upload_are_many() {
+        // Uploads of half a second and of 1.5 seconds; the last card takes 5 seconds for its own part.
+        let sizes = |upload, token| sizes_of(Chunks::shared(1024), upload, token);
+        assert_eq!(sizes(500_000, 200), [1024; 6]);
+        assert_eq!(sizes(1_500_000, 200), [1024; 6]);
+        assert_eq!(sizes(500_000, 5_000), [1024, 256, 256, 256, 256, 256]);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Info {
     pub bytes: u64,
     /// Bytes of GPU buffers; on the CPU, of weights and KV cache in memory.
     pub gpu_bytes: u64,
+    /// The layers whose weights do not stay on the GPU, because it has too little memory for all: each pass
+    /// uploads them again.
+    pub streamed_layers: usize,
     /// Bytes of KV cache for a sequence that fills the context.
     pub cache_bytes: u64,
     /// Bytes of KV cache that are held after the load. It grows when texts need more, up to what the device gives.

@@ -95,6 +95,7 @@ impl Session {
         let n_ctx = traits.n_ctx;
         let chunks = match deterministic {
             true => Chunks::fixed(traits.chunk),
+            false if traits.shares_uploads => Chunks::shared(traits.chunk),
             false => Chunks::new(traits.chunk),
         };
         let config = engine.config();
@@ -121,6 +122,7 @@ impl Session {
             parameters,
             bytes: reader.len(),
             gpu_bytes: about.gpu_bytes,
+            streamed_layers: about.streamed_layers,
             cache_bytes: n_ctx as u64 * bytes_per_position(&*engine),
             kv_bytes: engine.positions() as u64 * bytes_per_position(&*engine),
             max_batch: traits.slots,

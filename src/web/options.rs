@@ -121,6 +121,7 @@ fn gpu(value: JsValue) -> Result<Wishes> {
     let mut features = Fields::new("gpu.features", fields.value("features")?)?;
     let wishes = Wishes {
         power_preference: fields.one_of("powerPreference", &preferences)?,
+        max_bytes: fields.integer("maxBytes", 0..=MAX_SAFE_INTEGER)?,
         max_storage_buffer_binding_size: limits
             .integer("maxStorageBufferBindingSize", 0..=MAX_SAFE_INTEGER)?,
         max_buffer_size: limits.integer("maxBufferSize", 0..=MAX_SAFE_INTEGER)?,

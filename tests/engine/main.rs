@@ -14,4 +14,5 @@ mod drafts;
 mod embed;
 mod families;
 mod masks;
+mod streamed;
 mod taps;

@@ -19,7 +19,7 @@ const written = (name, contents) => {
 
 /** A value for each option; `true` for those without. */
 const VALUES = {
-  'model': GOLDEN, 'backend': 'cpu', 'threads': '1', 'context': '64', 'kv': 'f16', 'lm-head': 'f16', 'i2s-layout': 'x86', 'tokenizer': 'closest',
+  'model': GOLDEN, 'backend': 'cpu', 'threads': '1', 'context': '64', 'kv': 'f16', 'lm-head': 'f16', 'max-gpu-bytes': '1e9', 'i2s-layout': 'x86', 'tokenizer': 'closest',
   'template': 'builtin', 'pooling': 'last', 'adapter': [`${written('adapter.gguf', adapterFile())}=0`], 'strict': true, 'deterministic': true, 'cache': 'use',
   'integrity': `sha256-${createHash('sha256').update(readFileSync(GOLDEN)).digest('base64')}`,
   'max-tokens': '2', 'temperature': '0.5', 'top-k': '5', 'top-p': '0.9', 'min-p': '0.1', 'repeat-penalty': '1.1', 'presence-penalty': '-1',

@@ -3,8 +3,8 @@
 import { expect } from '@playwright/test'
 import { SLOW, STORY, WHO } from './demos'
 import {
-  continuation, expectedIds, expectRandomModel, failure, goldens, heldHalfway, load, loadFailure, loadReporting, MIB,
-  scripted, sent, server, SIZE, SPREAD_MODEL, storedModels
+  bundledGoldens, continuation, expectedIds, expectRandomModel, failure, goldens, heldHalfway, load, loadFailure, loadReporting, MIB,
+  MODEL, scripted, sent, server, SIZE, SPREAD_MODEL, storedModels
 } from './harness'
 import type { Golden, InPage } from './harness'
 import type { BrowserTab } from './tab'
@@ -103,6 +103,125 @@ export const expectDisposes = async (tab: InPage) => {
   expect((await failure(tab, `await model.tokenize('x')`)).code).toBe('disposed')
   await load(tab, {}, SPREAD_MODEL)
   await expectRandomModel(tab)
+}
+
+/** The options of a load of the bundled model for GPUs of which some bytes are used. A few layers count, because buffers are small. */
+export const inBytes = (maxBytes?: number) =>
+  ({ gpu: { maxBytes, limits: { maxBufferSize: MIB / 4 } }, context: 256, lmHead: 'f16' } as const)
+
+/** More bytes than the buffers have that are kept for readbacks after a load. */
+const READBACKS = 64 * 1024
+
+/** The fewest bytes of a GPU with which the bundled model loads. */
+export const leastBytes = async (tab: InPage) => {
+  const { code, message } = await loadFailure(tab, MODEL, inBytes(1))
+  expect(code).toBe('out-of-memory')
+  return Number(/ (\d+) bytes needed for /.exec(message)?.[1])
+}
+
+/** The bundled model gives the same where its layers do not fit. */
+export const expectStreams = async (tab: InPage) => {
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
+  const expected = golden.greedy.slice(0, 8)
+  const answers = async (maxBytes?: number) => {
+    const { gpuBytes, streamedLayers } = await load(tab, inBytes(maxBytes))
+    const found = await tab.evaluate(async ([ids, maxTokens]) => {
+      const { model } = window
+      const prompt = Uint32Array.from(ids)
+      const generate = async (count: number) => {
+        const tokens = []
+        for await (const { id } of model.generate(prompt, { maxTokens: count }).tokens()) tokens.push(id)
+        return tokens
+      }
+      const tokens = await generate(maxTokens)
+      // A stop in the middle of an answer harms no later one.
+      for await (const _ of model.generate(prompt, { maxTokens: 64 })) break
+      const together = await Promise.all([3, 5].map(generate))
+      const { attention } = await model.inspect(prompt, { what: ['attention'], layer: 1 })
+      return { tokens, together, logits: [...await model.logits(prompt)], attention: [...attention!.weights] }
+    }, [golden.ids, expected.length] as const)
+    return { found, gpuBytes, streamedLayers }
+  }
+  const whole = await answers()
+  expect(whole.streamedLayers).toBe(0)
+  expect(whole.found.tokens).toEqual(expected)
+  let streamed = 0
+  for (const maxBytes of [whole.gpuBytes - READBACKS, await leastBytes(tab)]) {
+    const { found, gpuBytes, streamedLayers } = await answers(maxBytes)
+    expect(found).toEqual(whole.found)
+    expect(gpuBytes).toBeLessThan(maxBytes + READBACKS)
+    expect(streamedLayers).toBeGreaterThan(streamed)
+    streamed = streamedLayers
+  }
+}
+
+/** Where main memory is too short too, layers come from a file of storage, which may fail at any time and never stays. */
+export const expectStoresLayers = async (tab: InPage) => {
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
+  const expected = golden.greedy.slice(0, 8)
+  const found = await tab.evaluate(async ([url, options, ids, maxTokens]) => {
+    const { BitNet } = window.tritloom
+    const short = `${location.origin}/tests/web/short-memory.mjs`
+    const script = new Blob([`import '${short}'; import '${location.origin}/pkg/protocol/worker.js'`], { type: 'text/javascript' })
+    /** A thread whose files refuse a method at first. */
+    const thread = (refused: string) => new Worker(URL.createObjectURL(script), { type: 'module', name: refused })
+    const load = (worker: Worker | false, others = {}) => BitNet.load(url, { backend: 'webgpu', ...options, worker, ...others })
+    const nameOf = (call: Promise<unknown>) => call.then(() => 'none', ({ code, name }) => typeof code === 'string' ? code : name)
+    const files = async () => {
+      const names = []
+      const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')
+      for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name)
+      return names.filter(name => name.startsWith('scratch-')).length
+    }
+    const none = async () => {
+      while (await files() > 0) {
+        await BitNet.cache.list()
+        await new Promise(resolve => setTimeout(resolve, 50))
+      }
+    }
+    const worker = thread('')
+    const model = await load(worker)
+    const answer = async () => {
+      const tokens = []
+      for await (const { id } of model.generate(Uint32Array.from(ids), { maxTokens }).tokens()) tokens.push(id)
+      return tokens
+    }
+    const { streamedLayers } = model.info
+    // Another load deletes no file that is in use.
+    await BitNet.cache.list()
+    const answers = [await answer()]
+    const used = await files()
+    const channel = new BroadcastChannel('short-memory')
+    const refuse = (name: string) => new Promise(resolve => {
+      channel.onmessage = resolve
+      channel.postMessage(name)
+    })
+    await refuse('read')
+    const failed = [await nameOf(answer())]
+    await refuse('')
+    answers.push(await answer())
+    await model.dispose()
+    worker.terminate()
+    await none()
+    const leaving = new AbortController()
+    const onProgress = ({ fraction }: { fraction: number }) => { if (fraction > 0.5) leaving.abort() }
+    for (const [refused, others] of [['truncate', {}], ['write', {}], ['', { signal: leaving.signal, onProgress }]] as const) {
+      const worker = thread(refused)
+      failed.push(await nameOf(load(worker, others)))
+      await none()
+      worker.terminate()
+    }
+    // A page itself has no such files.
+    await import(short)
+    failed.push(await nameOf(load(false)))
+    await none()
+    return { answers, streamedLayers, used, failed }
+  }, [MODEL, inBytes(await leastBytes(tab)), golden.ids, expected.length] as const)
+  expect(found).toEqual({
+    answers: [expected, expected], streamedLayers: expect.any(Number), used: 1,
+    failed: ['device-lost', 'out-of-memory', 'storage', 'AbortError', 'out-of-memory']
+  })
+  expect(found.streamedLayers).toBeGreaterThan(0)
 }
 
 /** Waits for a text in an element. */

@@ -5,7 +5,7 @@ import { expectAdapted } from './adapters'
 import { expectChat, expectExtracts, expectText as expectSaid, withPolyfill } from './built-in-ai'
 import { SLOW, WHO } from './demos'
 import {
-  expectAborts, expectChatDemo, expectDisposes, expectGoldens, expectResumes, expectSharedDownload, expectText,
+  expectAborts, expectChatDemo, expectDisposes, expectGoldens, expectResumes, expectSharedDownload, expectStoresLayers, expectText,
   expectWidgetDemo, WHO_ARE_YOU
 } from './elsewhere'
 import { expectVectors, MODELS } from './embeddings'
@@ -95,6 +95,11 @@ test('the same seed draws the same text, another seed another', async ({ tabs: [
 
 test('answers keep to their formats', async ({ tabs: [tab] }) => {
   await expectFormats(tab, GOLDEN_MODEL, true)
+})
+
+// Over ten seconds, because each load has a device of its own.
+test('a GPU that holds only a part of the model gives the same, with the other layers in storage', async ({ tabs: [tab] }) => {
+  await expectStoresLayers(tab)
 })
 
 test('logits with adapters are those of another program', async ({ tabs: [tab] }) => {

@@ -1,5 +1,6 @@
 // GPUs with little: matrices in many shards, and memory that runs out.
 import { readFileSync } from 'node:fs'
+import { expectStoresLayers, expectStreams } from './elsewhere'
 import { bundledGoldens, expect, MIB, MODEL, RANDOM_MODEL, test } from './harness'
 
 /** The largest tensor is the embedding: 4096 tokens of 512 values in f16. */
@@ -32,6 +33,15 @@ test('the first tokens are the golden ones with every large matrix in shards', a
     // Each shard is a dispatch to the LM head. One dispatch looks tokens up in five.
     expect(found.dispatches).toBeGreaterThanOrEqual(whole.dispatches + shards - 1 + Math.ceil(shards / 5) - 1)
   }
+})
+
+// Over ten seconds, because each load has a device of its own.
+test('a GPU that holds only a part of the model gives the golden tokens and the same logits', async ({ shared }) => {
+  await expectStreams(shared)
+})
+
+test('where main memory has no room for layers, they come from storage, which may fail', async ({ harness }) => {
+  await expectStoresLayers(harness)
 })
 
 test('memory that runs out is an error that names what was needed, and all of it is given back', async ({ harness }) => {

@@ -64,6 +64,7 @@ const LOAD: Row[] = [
   ['deterministic', ...FLAG],
   ['gpu', ...OBJECT],
   ['gpu.powerPreference', ...choice('low-power', 'high-performance')],
+  ['gpu.maxBytes', ...SIZE],
   ['gpu.limits', ...OBJECT],
   ['gpu.limits.maxStorageBufferBindingSize', ...SIZE],
   ['gpu.limits.maxBufferSize', ...SIZE],

@@ -3,6 +3,7 @@
 import {
   bundledGoldens, expect, failure, GOLDEN_MODEL, goldens, load, MODEL, RANDOM_MODEL, scripted, server, test
 } from './harness'
+import { inBytes, leastBytes } from './elsewhere'
 import type { Page } from '@playwright/test'
 
 type Where = 'a worker' | "the caller's worker" | 'this thread'
@@ -139,6 +140,38 @@ test('a restored model has its adapters, or those that are chosen while the GPU 
     return [adapted !== alone, restored[0] === adapted && restored[1] === hash, without[0] === alone && without[1] === '']
   }, ['/tests/data/models/qwen3-q2_0.gguf', '/tests/data/lora/qwen3-r8.gguf'] as const)
   expect(found).toEqual([true, true, true])
+})
+
+test('a model whose layers stream is lost and let go in the middle of an answer', async ({ harness }) => {
+  await prepare(harness, 'a worker')
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
+  const found = await harness.evaluate(async ([url, options, prompt, maxTokens]) => {
+    const model = await window.loadThere(url, options)
+    const ids = Uint32Array.from(prompt)
+    const begun = async () => {
+      const generation = model.generate(ids, { maxTokens: 64 })
+      const tokens = generation.tokens()
+      for (let n = 0; n < 2; n++) await tokens.next()
+      return generation
+    }
+    const lost = await begun()
+    // A prompt waits behind it, and is computed on the next device.
+    const waiting = model.logits(ids).then(logits => logits.indexOf(Math.max(...logits)))
+    void window.gpu('lose')
+    const codes = [await window.codeOf(lost.stats)]
+    const waited = await waiting
+    const tokens = []
+    for await (const { id } of model.generate(ids, { maxTokens }).tokens()) tokens.push(id)
+    const { streamedLayers } = model.info
+    const disposed = await begun()
+    await model.dispose()
+    codes.push(await window.codeOf(disposed.stats))
+    return { codes, waited, tokens, streamedLayers }
+  }, [MODEL, inBytes(await leastBytes(harness)), golden.ids, 4] as const)
+  expect(found).toEqual({
+    codes: ['device-lost', 'disposed'], waited: golden.greedy[0], tokens: golden.greedy.slice(0, 4), streamedLayers: expect.any(Number)
+  })
+  expect(found.streamedLayers).toBeGreaterThan(0)
 })
 
 test('every source that can be read again brings the model back, and a stream says that it cannot', async ({ harness }) => {

@@ -30,6 +30,7 @@ function facts(info: ModelInfo): [string, string][] {
     ['Ends answers', info.stopTokens.join(' ')],
     ['File', formatBytes(info.bytes)],
     [info.backend === 'cpu' ? 'In memory' : 'On the GPU', formatBytes(info.gpuBytes)],
+    ...(info.streamedLayers ? [['Uploaded again and again', `${info.streamedLayers} layers`] as [string, string]] : []),
     ['Adapter', info.adapter || 'not named by this browser'],
     ['Kernels', info.kernels.join(', ')],
     ...info.notes.map((note): [string, string] => ['Note', note])

@@ -27,7 +27,7 @@ use crate::Cli;
 use crate::adapters::AdapterArgs;
 use crate::backend::BackendArgs;
 use crate::calls::Lines;
-use crate::options::{logit_bias, one_or_more, whole_number};
+use crate::options::{logit_bias, one_or_more, whole_number, zero_or_more};
 use crate::output::Output;
 
 #[derive(Args)]
@@ -126,6 +126,9 @@ pub(crate) struct Generate {
     /// Whether to refuse a tokenizer that tritloom does not know, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     tokenizer: TokenizerArg,
+    /// Take no more than this many bytes of GPU memory: layers that do not fit are uploaded for each pass
+    #[arg(long, value_name = "BYTES", value_parser = zero_or_more, allow_negative_numbers = true)]
+    max_gpu_bytes: Option<u64>,
     /// Fail rather than replace anything that the file names: no closest tokenizer, no built-in
     /// template, no shorter context, no CPU as the GPU or instead of it
     #[arg(long)]
@@ -278,7 +281,11 @@ fn run(
         strict: args.strict,
     };
     block_on(async {
-        let gpu_options = GpuOptions { strict: args.strict, ..GpuOptions::default() };
+        let gpu_options = GpuOptions {
+            max_bytes: args.max_gpu_bytes,
+            strict: args.strict,
+            ..GpuOptions::default()
+        };
         let opening = args.backend.open(gpu_options);
         let mut session = Session::load(opening, &mut reader, &load, &mut show_progress).await?;
         args.adapters.apply(&mut session).await?;

@@ -33,6 +33,8 @@ pub(super) struct Wishes {
     /// Bounds of the adapter's limits, bytes.
     pub(super) max_storage_buffer_binding_size: Option<u64>,
     pub(super) max_buffer_size: Option<u64>,
+    /// The most bytes of GPU memory.
+    pub(super) max_bytes: Option<u64>,
     /// Which optional features to use.
     pub(super) subgroups: Option<bool>,
     pub(super) software: Option<bool>,

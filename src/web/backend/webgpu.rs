@@ -74,6 +74,7 @@ fn options(wishes: &Wishes) -> GpuOptions {
             max_buffer_size: wishes.max_buffer_size,
         },
         features: FeatureCaps { subgroups, software, packed_dot, matrix_units },
+        max_bytes: wishes.max_bytes,
         strict: wishes.strict,
     }
 }

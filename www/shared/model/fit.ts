@@ -1,5 +1,5 @@
 // Whether a model fits this device, as far as a page can know. A page cannot know how much memory
-// the GPU has.
+// the GPU has; a model runs with little of it too.
 import { BitNet, type Availability } from 'tritloom'
 import { formatBytes } from 'tritloom/words'
 import { fileOf, type KnownModel } from './models.ts'
@@ -21,6 +21,11 @@ export interface Verdict {
   /** The reason, as a sentence. */
   why: string
 }
+
+/** Bytes of a file that some GPUs hold only in part. */
+const LARGE = 1e9
+
+const SLOWER = ' If the GPU’s memory holds only a part of it, it is slower.'
 
 /** Asks the browser. If it does not allow storage, the facts about storage stay unknown. */
 export async function readDevice(): Promise<Device> {
@@ -70,5 +75,5 @@ export function judge(model: KnownModel, device: Device): Verdict {
   if (onCpu && bytes <= free) return { fits: 'yes', why: 'The processor computes it, and there is room to store it.' }
   return bytes > free
     ? { fits: 'yes', why: `It is stored in place of older models, as ${room} are free.` }
-    : { fits: 'yes', why: 'The GPU’s limits allow it, and there is room to store it.' }
+    : { fits: 'yes', why: `The GPU’s limits allow it, and there is room to store it.${bytes > LARGE ? SLOWER : ''}` }
 }

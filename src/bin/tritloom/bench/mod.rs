@@ -104,6 +104,9 @@ pub(crate) struct Bench {
     /// Ask the adapter for bindings of no more than this many bytes [default: all that it has]
     #[arg(long, value_name = "BYTES", value_parser = zero_or_more, allow_negative_numbers = true)]
     max_binding: Option<u64>,
+    /// Take no more than this many bytes of GPU memory: layers that do not fit are uploaded for each pass
+    #[arg(long, value_name = "BYTES", value_parser = zero_or_more, allow_negative_numbers = true)]
+    max_gpu_bytes: Option<u64>,
     /// Time only the products of the CPU with weights of each type, and load no model
     #[arg(long, conflicts_with_all = ["model", "shape"])]
     products: bool,
@@ -129,6 +132,7 @@ impl Bench {
                 packed_dot: self.packed_dot,
                 ..FeatureCaps::default()
             },
+            max_bytes: self.max_gpu_bytes,
             ..GpuOptions::default()
         }
     }

@@ -46,13 +46,17 @@ impl Report {
     pub(super) fn to_table(&self) -> String {
         let info = &self.info;
         let mut text = format!(
-            "{} on {}\n{:.2} GB file, {:.2} GB {}, {} dispatches per token\n\
+            "{} on {}\n{:.2} GB file, {:.2} GB {}{}, {} dispatches per token\n\
          memory read at {:.1} GB/s at best\nkernels: {}\n\n",
             info.name,
             info.adapter,
             info.bytes as f64 / 1e9,
             info.gpu_bytes as f64 / 1e9,
             if info.backend == Backend::Cpu { "in memory" } else { "on the GPU" },
+            match info.streamed_layers {
+                0 => String::new(),
+                n => format!(", {n} layers streamed"),
+            },
             info.dispatches_per_token,
             self.bandwidth,
             info.kernels.join(" "),
