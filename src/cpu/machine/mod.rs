@@ -17,6 +17,10 @@ mod scalar;
 mod simd;
 #[cfg(not(target_arch = "wasm32"))]
 mod threads;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "wasm32")),
+    allow(dead_code, reason = "plain Rust needs the tables of whole bytes alone")
+)]
 mod trits;
 #[cfg(target_arch = "wasm32")]
 mod wasm;

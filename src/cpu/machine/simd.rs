@@ -51,8 +51,9 @@ pub(crate) trait Simd: Copy {
     type Stored: Pod + Debug;
     /// 32 int8 activations.
     type Input: Copy;
-    /// The sums of products of bytes and activations. At most 32 products of codes of 2 bits, or one of
-    /// larger codes, fit into each of its lanes.
+    /// The sums of products of bytes and activations. At most 32 products of codes of 2 bits, eight of what `planes`
+    /// gives, or one of larger codes, fit into each of its lanes. No code is 3, which a load checks, and no
+    /// activation that a scale for 32 values belongs to is below -127.
     type Products: Copy;
     /// Integer sums of many products.
     type Sums: Copy;
