@@ -14,6 +14,9 @@ interface HandleSource extends FileSystemFileHandle {
   createSyncAccessHandle(): Promise<Handle>
 }
 
+/** The errors of a file that another tab has deleted, or is deleting. */
+const DELETED = ['NotFoundError', 'NoModificationAllowedError']
+
 export class Scratch {
   #handle: Handle
 
@@ -63,7 +66,7 @@ async function opened(all: FileSystemDirectoryHandle): Promise<Handle> {
       return await (file as HandleSource).createSyncAccessHandle()
     } catch (error) {
       await sweep()
-      if (triesLeft === 0 || !(error instanceof DOMException && error.name === 'NotFoundError')) throw error
+      if (triesLeft === 0 || !(error instanceof DOMException && DELETED.includes(error.name))) throw error
     }
   }
 }

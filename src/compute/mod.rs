@@ -178,8 +178,9 @@ pub struct Traits {
     pub depth: Depth,
     /// Whether drafts make generations faster.
     pub prompt_lookup: bool,
-    /// Whether each pass uploads weights, so that as many tokens as possible should share it.
-    pub shares_uploads: bool,
+    /// Where each pass uploads weights, and its tokens share that: the tokens of a prompt's first chunk, before it is
+    /// known how long one takes.
+    pub shared_chunk: Option<usize>,
 }
 
 /// How many steps may be in flight.

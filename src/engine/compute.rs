@@ -80,7 +80,7 @@ impl Compute for Engine {
                 max_batch_steps: tuning.max_batch_steps,
             },
             prompt_lookup: tuning.prompt_lookup || self.uploads(),
-            shares_uploads: self.uploads(),
+            shared_chunk: self.shared_chunk(),
         }
     }
 

@@ -129,6 +129,10 @@ pub(super) async fn allocate(
         // A device in order has refused memory; else a binding would be too large.
         let Error::OutOfMemory { granted, .. } = error else { return Err(error) };
         gpu.check()?;
+        // This was main memory.
+        if granted == 0 {
+            return Err(error);
+        }
         let refused = refusal.get_or_insert(error);
         tries_left -= 1;
         match needs.within(granted / USED.1 * USED.0) {

@@ -106,7 +106,8 @@ impl Engine {
             return Ok(false);
         }
         let larger = (positions + more.max(positions)).min(most);
-        let bytes = (self.cache_buffers() * self.position_bytes() * larger) as u64;
+        // In a page `usize` has 32 bits.
+        let bytes = (self.cache_buffers() * self.position_bytes()) as u64 * larger as u64;
         if self.gpu.max_bytes.is_some_and(|max| self.gpu.allocated() + bytes > max) {
             return Ok(false);
         }
@@ -184,6 +185,14 @@ impl Engine {
     /// The layers whose weights do not stay on the GPU.
     pub fn streamed_layers(&self) -> usize {
         self.residency.streamed()
+    }
+
+    /// The fewer layers stay, the shorter is the work between two uploads. See [`Traits::shared_chunk`].
+    ///
+    /// [`Traits::shared_chunk`]: crate::compute::Traits::shared_chunk
+    pub(super) fn shared_chunk(&self) -> Option<usize> {
+        let all = self.config().n_layer;
+        self.uploads().then(|| (self.chunk() * self.streamed_layers() / all).max(1))
     }
 
     /// Whether each pass uploads weights that do not stay on the GPU.

@@ -102,9 +102,6 @@ impl Gpu {
         let mut allocation = Allocation::new(self, arenas);
         let value = allocate(&mut allocation);
         let mut refused = 0;
-        let (to, lens): (Vec<_>, Vec<_>) = allocation.portions.into_iter().unzip();
-        let kept = Kept::zeros(lens).await?;
-        self.ordered.add_portions(allocation.bays, to.into_iter().zip(kept));
         for (size, answer) in allocation.answers {
             let answer = self.faults.unless_gone(answer).await;
             refused += if answer.flatten().is_some() { size } else { 0 };
@@ -114,7 +111,11 @@ impl Gpu {
             let (what, granted) = (what.into(), needed - refused);
             return Err(Error::OutOfMemory { what, needed, granted });
         }
-        self.check().map(|()| value)
+        self.check()?;
+        let (to, lens): (Vec<_>, Vec<_>) = allocation.portions.into_iter().unzip();
+        let kept = Kept::zeros(lens).await?;
+        self.ordered.add_portions(allocation.bays, to.into_iter().zip(kept));
+        Ok(value)
     }
 
     /// The bytes that [`Gpu::packing`], or else [`Gpu::allocating`], would take for the same buffers, and

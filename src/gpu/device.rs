@@ -74,7 +74,10 @@ pub struct Gpu {
 }
 
 /// The device, as long as a [`Gpu`] uses it.
-struct Open(Link);
+struct Open {
+    device: wgpu::Device,
+    faults: Faults,
+}
 
 /// Writes in flight.
 pub struct Flushed(oneshot::Receiver<()>, Ticket);
@@ -204,7 +207,7 @@ impl Gpu {
             target_arch = "wasm32",
             allow(clippy::arc_with_non_send_sync, reason = "natively it is both")
         )]
-        let open = Arc::new(Open(link.clone()));
+        let open = Arc::new(Open { device: link.device.clone(), faults: link.faults.clone() });
         Ok(Self {
             open,
             link,
@@ -331,8 +334,8 @@ impl Drop for Open {
     /// Frees the device and all its buffers, even those that are still held elsewhere. Otherwise a
     /// browser would keep them until it collects garbage.
     fn drop(&mut self) {
-        self.0.faults.end();
-        self.0.device.destroy();
+        self.faults.end();
+        self.device.destroy();
     }
 }
 

@@ -24,6 +24,12 @@ struct Noted {
     waiting: Vec<oneshot::Sender<Loss>>,
 }
 
+impl Noted {
+    fn is_lost(&self) -> bool {
+        matches!(self.first, Some(Error::DeviceLost(_)))
+    }
+}
+
 impl Faults {
     /// Notes an error. Only the first is kept.
     pub(super) fn note(&self, error: Error) {
@@ -57,7 +63,7 @@ impl Faults {
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self.noted().first, Some(Error::DeviceLost(_)))
+        self.noted().is_lost()
     }
 
     /// Whether the device is lost or freed: nothing needs to reach it any more.
@@ -73,6 +79,8 @@ impl Faults {
         match noted.loss.clone() {
             // The receiver is still here.
             Some(loss) => drop(tell.send(loss)),
+            // Nothing tells it any more.
+            None if noted.has_ended && !noted.is_lost() => {}
             None => noted.waiting.push(tell),
         }
         told
@@ -144,6 +152,8 @@ mod tests {
             assert!(work.as_mut().poll(&mut context).is_pending());
             end(&faults, &loss);
             assert!(work.as_mut().poll(&mut context).is_ready());
+            let mut later = pin!(faults.unless_gone(std::future::pending::<()>()));
+            assert!(later.as_mut().poll(&mut context).is_ready());
         }
     }
 

@@ -83,7 +83,7 @@ impl Ordered {
         let mut state = self.state();
         state.works.push_back(work);
         state.given += 1;
-        self.go_on(&mut state, false);
+        self.go_on(&mut state, 0);
         Ticket(state.given)
     }
 
@@ -101,7 +101,7 @@ impl Ordered {
             let mut state = self.state();
             if state.done < ticket.0 {
                 self.waiting.add(cx.waker());
-                self.go_on(&mut state, true);
+                self.go_on(&mut state, ticket.0);
             }
             if state.done < ticket.0 { Poll::Pending } else { Poll::Ready(()) }
         })
@@ -148,11 +148,11 @@ impl Ordered {
         self.give(work);
     }
 
-    /// Does the works that can be done now. If `waits`, a native call waits for the device.
-    fn go_on(&self, state: &mut State, waits: bool) {
+    /// Does the works that can be done now. A native call waits for the device until `awaited` works are done.
+    fn go_on(&self, state: &mut State, awaited: u64) {
         let State { works, done, portions, ring, .. } = state;
         while let Some(work) = works.pop_front() {
-            if let Some(unfinished) = self.work(work, portions, ring, waits) {
+            if let Some(unfinished) = self.work(work, portions, ring, *done < awaited) {
                 works.push_front(unfinished);
                 return;
             }

@@ -150,7 +150,7 @@ impl<M: Model> Host<M> {
                 pass,
                 depth,
                 prompt_lookup,
-                shares_uploads: false,
+                shared_chunk: None,
             },
             positions: n_ctx,
             slots: (0..SLOTS).map(|_| RefCell::default()).collect(),

@@ -20,8 +20,8 @@ use crate::error::Result;
 /// billion weights. In chunks of 512 tokens it took 3 % longer, in chunks of 256 another 5 %.
 const MAX_TIME: Duration = Duration::from_millis(200);
 
-/// The longest time of a chunk where all its tokens share an upload of weights. Between two uploads a card is busy for a
-/// shorter time.
+/// The longest time of a chunk where all its tokens share an upload of weights, without the upload. Between two uploads a
+/// card is busy for a shorter time.
 const MAX_SHARED_TIME: Duration = Duration::from_secs(2);
 
 /// The fewest tokens of a chunk. Fewer tokens do not fill the kernels' tiles, so they take hardly
@@ -40,8 +40,13 @@ pub(super) struct Chunks {
     /// Tokens of the first chunk, whose speed is not known, and the longest time of any.
     first: usize,
     max_time: Duration,
-    /// Seconds for each token of the last chunk.
+    /// Whether weights are uploaded for each chunk.
+    shared: bool,
+    /// Seconds for each token of the last chunk. Where chunks share uploads, without these, once two chunks of
+    /// different sizes have shown it.
     each: Option<f64>,
+    /// Tokens and seconds of the last chunk.
+    last: Option<(usize, f64)>,
     /// When the last chunk was done.
     free: Option<Instant>,
 }
@@ -50,12 +55,22 @@ impl Chunks {
     /// For an engine that has room for `max_tokens`.
     pub(super) fn new(max_tokens: usize) -> Self {
         let (first, max_time) = (MIN_TOKENS.min(max_tokens), MAX_TIME);
-        Self { max_tokens, fixed: false, first, max_time, each: None, free: None }
+        Self {
+            max_tokens,
+            fixed: false,
+            first,
+            max_time,
+            shared: false,
+            each: None,
+            last: None,
+            free: None,
+        }
     }
 
-    /// For an engine that uploads weights for each chunk.
-    pub(super) fn shared(max_tokens: usize) -> Self {
-        Self { first: max_tokens, max_time: MAX_SHARED_TIME, ..Self::new(max_tokens) }
+    /// For an engine that uploads weights for each chunk, the first of which has `first` tokens.
+    pub(super) fn shared(max_tokens: usize, first: usize) -> Self {
+        let first = first.max(MIN_TOKENS).min(max_tokens);
+        Self { first, max_time: MAX_SHARED_TIME, shared: true, ..Self::new(max_tokens) }
     }
 
     /// For a deterministic session.
@@ -127,7 +142,16 @@ impl Chunks {
     }
 
     fn took(&mut self, tokens: usize, time: Duration) {
-        self.each = Some(time.as_secs_f64() / tokens as f64);
+        let time = time.as_secs_f64();
+        let before = self.last.replace((tokens, time)).filter(|_| self.shared);
+        self.each = match (before, self.each) {
+            // An upload takes as long for few tokens as for many.
+            (Some((n, t)), _) if n.abs_diff(tokens) > n.max(tokens) / 4 => {
+                Some(((time - t) / (tokens as f64 - n as f64)).max(0.0))
+            }
+            (Some(_), Some(known)) => Some(known),
+            _ => Some(time / tokens as f64),
+        };
     }
 
     /// Must be called after each prompt, with the time until its first token. That time is longer
@@ -197,10 +221,17 @@ mod tests {
     #[test]
     fn tokens_that_share_an_upload_are_many() {
         // Uploads of half a second and of 1.5 seconds; the last card takes 5 seconds for its own part.
-        let sizes = |upload, token| sizes_of(Chunks::shared(1024), upload, token);
+        let sizes = |upload, token| sizes_of(Chunks::shared(1024, 1024), upload, token);
         assert_eq!(sizes(500_000, 200), [1024; 6]);
         assert_eq!(sizes(1_500_000, 200), [1024; 6]);
         assert_eq!(sizes(500_000, 5_000), [1024, 256, 256, 256, 256, 256]);
+        // One of two and a half seconds: smaller chunks would not help.
+        assert_eq!(sizes(2_500_000, 200), [1024, 512, 1024, 1024, 1024, 1024]);
+        // Few layers are uploaded.
+        assert_eq!(
+            sizes_of(Chunks::shared(1024, 100), 50_000, 1_000),
+            [100, 1024, 1024, 1024, 1024, 1024]
+        );
     }
 
     #[test]

@@ -93,10 +93,10 @@ impl Session {
             return Err(Error::MissingFeature(why));
         }
         let n_ctx = traits.n_ctx;
-        let chunks = match deterministic {
-            true => Chunks::fixed(traits.chunk),
-            false if traits.shares_uploads => Chunks::shared(traits.chunk),
-            false => Chunks::new(traits.chunk),
+        let chunks = match traits.shared_chunk {
+            _ if deterministic => Chunks::fixed(traits.chunk),
+            Some(first) => Chunks::shared(traits.chunk, first),
+            None => Chunks::new(traits.chunk),
         };
         let config = engine.config();
         let saved_as = {
