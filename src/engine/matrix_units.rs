@@ -15,15 +15,19 @@ const COLUMNS: usize = 256;
 const ROWS: usize = 132;
 const TOKENS: usize = 130;
 
-/// Clears `gpu.matrix_units` unless they compute the right numbers.
+const NOTE: &str =
+    "the GPU's matrix units compute wrong numbers or do not compile, so prompts do without them";
+
+/// Clears `gpu.matrix_units` unless they compute the right numbers. Then it gives a sentence for people.
 ///
 /// Errors: those of the device.
-pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
+pub(super) async fn choose(gpu: &mut Gpu) -> Result<Option<String>> {
     if gpu.matrix_units {
         gpu.matrix_units =
             pass(gpu, Product::Add).await? && pass(gpu, Product::Gated(Activation::Silu)).await?;
+        return Ok((!gpu.matrix_units).then(|| NOTE.into()));
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Whether the matrix units give the numbers of the ordinary kernel.

@@ -20,6 +20,7 @@ mod plans;
 mod stages;
 mod state;
 mod tap;
+mod trial;
 mod upload;
 mod weights;
 

@@ -13,5 +13,6 @@ mod deterministic;
 mod drafts;
 mod embed;
 mod families;
+mod lanes;
 mod masks;
 mod taps;

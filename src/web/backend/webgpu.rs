@@ -30,7 +30,7 @@ impl Backend {
         features::ask();
         let options = options(wishes);
         let wanted = options.clone();
-        let (task, gpu) = async move { Gpu::open(&wanted).await }.remote_handle();
+        let (task, gpu) = async move { open(&wanted).await }.remote_handle();
         // The device opens while the load waits for something else.
         spawn_local(task);
         Ok(Self { options, first: RefCell::new(Some(gpu.boxed_local())) })
@@ -54,7 +54,7 @@ impl Backend {
             let first = self.first.take();
             match first {
                 Some(gpu) => gpu.await,
-                None => Gpu::open(&self.options).await,
+                None => open(&self.options).await,
             }
         }
     }
@@ -63,6 +63,18 @@ impl Backend {
 /// Does `work`. A thread that waits for a GPU does other work meanwhile.
 pub(in crate::web) async fn with_events<F: Future>(work: F) -> F::Output {
     work.await
+}
+
+/// Opens a device. Old cards have no adapter but one in compatibility mode.
+///
+/// Errors: those of [`Gpu::open`].
+async fn open(options: &GpuOptions) -> Result<Gpu> {
+    match Gpu::open(options).await {
+        Err(Error::NoAdapter(why)) => features::in_compatibility_mode(Gpu::open(options))
+            .await
+            .map_err(|_| Error::NoAdapter(why)),
+        opened => opened,
+    }
 }
 
 fn options(wishes: &Wishes) -> GpuOptions {
@@ -75,6 +87,7 @@ fn options(wishes: &Wishes) -> GpuOptions {
         },
         features: FeatureCaps { subgroups, software, packed_dot, matrix_units },
         strict: wishes.strict,
+        ..GpuOptions::default()
     }
 }
 
