@@ -9,14 +9,16 @@ import { wasmBindgen } from '../setup/wasm-tools.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
 
 const CRATE = 'tritloom_kernel_cases'
+/** The build is waited for, and the cases are not many. The profile is that of the native tests, whose tools it shares. */
+const PROFILE = ['opt-level=1', 'debug=false'].flatMap(setting => ['--config', `profile.dev.${setting}`])
 export const KERNEL_CASES = inRoot('target', 'kernel-cases')
 const INPUTS = ['Cargo.toml', 'Cargo.lock', 'src', 'shaders', 'tests/kernels', 'tests/support', 'scripts/build/kernel-cases.mjs']
 
-/** Builds them if anything has changed; needs what `setUp()` brings. The profile is that of the native tests. */
+/** Builds them if anything has changed; needs what `setUp()` brings. */
 export const buildKernelCases = () => {
   const print = fingerprint(INPUTS)
   if (isCurrent(KERNEL_CASES, print)) return
-  run('cargo', ['build', '--quiet', '--package', CRATE, '--target', TARGET], { env: wasmEnvironment() ?? {} })
+  run('cargo', ['build', '--quiet', '--package', CRATE, '--target', TARGET, ...PROFILE], { env: wasmEnvironment() ?? {} })
   // Another run may build them at the same time.
   const stage = `${KERNEL_CASES}-${process.pid}`
   mkdirSync(stage, { recursive: true })
