@@ -86,7 +86,7 @@ impl Compute for Engine {
     fn about(&self) -> About {
         About {
             backend: Backend::Webgpu,
-            notes: self.notes.clone(),
+            notes: self.gpu().notes.clone(),
             adapter: self.gpu().adapter.clone(),
             threads: None,
             kv: self.kv(),

@@ -12,7 +12,7 @@ use super::plans::Plans;
 use super::state::State;
 use super::upload::{Upload, Uploaded};
 use super::weights::Weights;
-use super::{block, dot, matrix_units, trial};
+use super::{block, dot, matrix_units};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Link, Readback, Recorder};
@@ -41,7 +41,7 @@ impl Engine {
     /// Loads the tensors of `table` from `reader` to `gpu`, and records the plans.
     ///
     /// Errors: `unsupported-model`, `bad-option` (context, kv), `out-of-memory`, `bad-gguf` (values
-    /// that no model has), `no-adapter` (one that computes wrong numbers), and those of the source.
+    /// that no model has), and those of the source.
     pub async fn load<S: Source>(
         mut gpu: Gpu,
         config: Config,
@@ -55,7 +55,6 @@ impl Engine {
             // This measures times, so it must end before anything is uploaded.
             dot::choose(&mut gpu).await?;
         }
-        let mut notes = Vec::from_iter(trial::choose(&mut gpu).await?);
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         let splits = lm_head::splits(options.lm_head, weights.lm_head(), &gpu)?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;
@@ -76,7 +75,7 @@ impl Engine {
             long_factors: config.rope.takes_long_factors(state.n_ctx),
         };
         let ready = async {
-            notes.extend(matrix_units::choose(&mut gpu).await?);
+            matrix_units::choose(&mut gpu).await?;
             let mut recorder = Recorder::new(&gpu, &state.step);
             let plans =
                 Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
@@ -93,7 +92,6 @@ impl Engine {
                 bandwidth: Cell::default(),
                 choosing: vec![RefCell::default(); slots],
                 slot: Cell::default(),
-                notes,
             };
             let warming = engine.warm_up().await?;
             Ok((engine, warming))

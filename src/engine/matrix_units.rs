@@ -18,16 +18,18 @@ const TOKENS: usize = 130;
 const NOTE: &str =
     "the GPU's matrix units compute wrong numbers or do not compile, so prompts do without them";
 
-/// Clears `gpu.matrix_units` unless they compute the right numbers. Then it gives a sentence for people.
+/// Clears `gpu.matrix_units`, with a note, unless they compute the right numbers.
 ///
 /// Errors: those of the device.
-pub(super) async fn choose(gpu: &mut Gpu) -> Result<Option<String>> {
+pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
     if gpu.matrix_units {
         gpu.matrix_units =
             pass(gpu, Product::Add).await? && pass(gpu, Product::Gated(Activation::Silu)).await?;
-        return Ok((!gpu.matrix_units).then(|| NOTE.into()));
+        if !gpu.matrix_units {
+            gpu.notes.push(NOTE.into());
+        }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Whether the matrix units give the numbers of the ordinary kernel.

@@ -28,4 +28,5 @@ pub use crate::gpu::MAX_BATCH_STEPS;
 pub use choices::{Choices, Chosen, Sampled};
 pub use on_gpu::Engine;
 pub use pass::Scored;
+pub use trial::tested;
 pub use upload::UPLOAD;

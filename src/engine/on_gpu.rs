@@ -39,8 +39,6 @@ pub struct Engine {
     pub(super) choosing: Vec<RefCell<Choosing>>,
     /// The slot of later steps.
     pub(super) slot: Cell<usize>,
-    /// Sentences for people about what the adapter cannot do.
-    pub(super) notes: Vec<String>,
 }
 
 impl Engine {

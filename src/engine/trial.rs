@@ -1,4 +1,4 @@
-//! Tests what the adapter computes before a load uses it.
+//! Tests what the adapter computes before a load uses it, and while the file's header is fetched.
 //!
 //! Drivers have errors. Some compile an operation wrong, and some say that subgroups are larger than
 //! they are. So a load makes the GPU norm and quantise a row, and multiply it by a small matrix. That
@@ -24,26 +24,32 @@ const RELATIVE: f32 = 1e-5;
 struct Without {
     packed_dot: bool,
     subgroups: bool,
-    note: &'static str,
+    note: Option<&'static str>,
 }
 
 /// The ways to compute, best first.
 const WAYS: [Without; 4] = [
-    Without { packed_dot: false, subgroups: false, note: "" },
+    Without { packed_dot: false, subgroups: false, note: None },
     Without {
         packed_dot: true,
         subgroups: false,
-        note: "the GPU computes wrong numbers where it multiplies four int8 values at once, so it multiplies fewer",
+        note: Some(
+            "the GPU computes wrong numbers where it multiplies four int8 values at once, so it multiplies fewer",
+        ),
     },
     Without {
         packed_dot: false,
         subgroups: true,
-        note: "the GPU computes wrong numbers with subgroup operations, so it does without them",
+        note: Some(
+            "the GPU computes wrong numbers with subgroup operations, so it does without them",
+        ),
     },
     Without {
         packed_dot: true,
         subgroups: true,
-        note: "the GPU computes wrong numbers with subgroup operations and where it multiplies four int8 values at once, so it does without both",
+        note: Some(
+            "the GPU computes wrong numbers with subgroup operations and where it multiplies four int8 values at once, so it does without both",
+        ),
     },
 ];
 
@@ -64,20 +70,21 @@ impl Without {
     }
 }
 
-/// Makes `gpu` compute in the first way that gives the right numbers. Gives a sentence for people unless
-/// that is the best way.
+/// Makes `gpu` compute in the first way that gives the right numbers. It gets a note unless that is the
+/// best way.
 ///
 /// Errors: `no-adapter` if no way does; those of the device.
-pub(super) async fn choose(gpu: &mut Gpu) -> Result<Option<String>> {
+pub async fn tested(mut gpu: Gpu) -> Result<Gpu> {
     for way in WAYS {
-        if !way.is_new(gpu) {
+        if !way.is_new(&gpu) {
             continue;
         }
         let mut trial = gpu.share();
         way.change(&mut trial);
         if pass(&trial).await? {
-            way.change(gpu);
-            return Ok((!way.note.is_empty()).then(|| way.note.into()));
+            way.change(&mut gpu);
+            gpu.notes.extend(way.note.map(Into::into));
+            return Ok(gpu);
         }
     }
     Err(Error::NoAdapter(format!("`{}` computes wrong numbers", gpu.adapter)))

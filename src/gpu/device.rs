@@ -54,6 +54,8 @@ pub struct Gpu {
     /// Whether products of int8 matrices use the adapter's matrix units. A load tests them, and
     /// clears this if they fail.
     pub matrix_units: bool,
+    /// Sentences for people about what loads do without, because the driver compiles it wrong.
+    pub notes: Vec<String>,
     /// How work is divided on this device.
     pub tuning: Tuning,
     /// The most bytes of one storage binding.
@@ -210,6 +212,7 @@ impl Gpu {
             adapter,
             subgroups,
             matrix_units,
+            notes: Vec::new(),
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
@@ -228,6 +231,7 @@ impl Gpu {
             software: self.software,
             subgroups: self.subgroups,
             matrix_units: self.matrix_units,
+            notes: self.notes.clone(),
             tuning: self.tuning.clone(),
             max_binding: self.max_binding,
             max_buffer: self.max_buffer,

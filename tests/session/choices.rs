@@ -1,8 +1,7 @@
 //! The choices that a load makes by itself.
 
-use std::future::ready;
-
 use tritloom::chat::TemplateChoice;
+use tritloom::engine::tested;
 use tritloom::gpu::{Gpu, Subgroups};
 use tritloom::native::block_on;
 use tritloom::session::{LoadOptions, Session};
@@ -61,11 +60,11 @@ fn a_block_of_i2_s_takes_five_dispatches() {
     }
 }
 
-/// A session of the model of [`small`] on `gpu`.
+/// A session of the model of [`small`] on `gpu`, which is tested before.
 fn load(gpu: Gpu, options: &LoadOptions) -> tritloom::Result<Session> {
     let file = small().build();
     let mut reader = Reader::new(&file[..]);
-    block_on(Session::load(ready(Ok(gpu)), &mut reader, options, &mut |_| {}))
+    block_on(Session::load(tested(gpu), &mut reader, options, &mut |_| {}))
 }
 
 /// Matrix units that fail their test are not used, and cause no error. Natively their kernel does not
