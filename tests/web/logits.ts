@@ -30,8 +30,8 @@ export const cases: Case[] = Object.entries<Model>(manifest.models).flatMap(([na
     expectations.map(([stem, logits]) => ({ file, stem, vocabulary: model.n_vocab, ...logits })))
 })
 
-/** Files of each architecture, and of I2_S and other weights where it has both. */
-export const OF_EACH_ARCHITECTURE = [
+/** Files of each architecture, and of I2_S and other weights where it has both, as in tests/support/families.rs. */
+const OF_EACH_ARCHITECTURE = [
   'bitnet-b1.58-embd-q6_k', 'bitnet-i2_s', 'bitnet-tq2_0', 'llama-i2_s', 'llama-tq2_0', 'minicpm-tq2_0', 'qwen3-q2_0'
 ]
 

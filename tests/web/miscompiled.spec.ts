@@ -5,7 +5,7 @@ import { continuation, expect, expectedIds, failure, GOLDEN_MODEL, goldens, load
 const ONCE = goldens.find(({ name }) => name === 'once')!
 
 /** What is compiled as something else. */
-const SUBGROUPS: [string, string] = ['quadSwapX(', 'quadSwapDiagonal(']
+const SUBGROUPS: [string, string] = ['quadSwapX(', 'quadSwapY(']
 const PACKED_DOT: [string, string] = ['dot4I8Packed(', '-dot4I8Packed(']
 /** All kernels of a norm have it. */
 const NORMS: [string, string] = ['inverseSqrt(', 'sqrt(']
@@ -45,4 +45,33 @@ test('a GPU that computes nothing right is no GPU', async ({ harness }) => {
   const { backend, notes } = await load(harness, { worker: false, backend: 'auto', gpu: { features: { software: true } } }, GOLDEN_MODEL)
   expect(backend).toBe('cpu')
   expect(notes).toEqual([expect.stringContaining('computes wrong numbers')])
+})
+
+test('a GPU that is lost in the middle of its test is no wrong one, and an aborted load ends its device', async ({ harness }) => {
+  const found = await harness.evaluate(async url => {
+    const { requestDevice } = GPUAdapter.prototype
+    let device: GPUDevice
+    GPUAdapter.prototype.requestDevice = async function (descriptor) {
+      device = await requestDevice.call(this, descriptor)
+      return device
+    }
+    const { mapAsync } = GPUBuffer.prototype
+    // The test is the first that reads from the device.
+    const loadAnd = async (disturb: () => void, signal?: AbortSignal) => {
+      GPUBuffer.prototype.mapAsync = function (...range) {
+        GPUBuffer.prototype.mapAsync = mapAsync
+        disturb()
+        return mapAsync.apply(this, range)
+      }
+      const loading = window.tritloom.BitNet.load(url, { backend: 'webgpu', worker: false, cache: 'off', signal })
+      const why = await loading.then(() => 'loaded', error => error.code ?? error.message)
+      return [why, (await device.lost).reason]
+    }
+    const abort = new AbortController()
+    return [
+      await loadAnd(() => device.destroy()),
+      await loadAnd(() => abort.abort(new Error('changed my mind')), abort.signal)
+    ]
+  }, GOLDEN_MODEL)
+  expect(found).toEqual([['device-lost', 'destroyed'], ['changed my mind', 'destroyed']])
 })
