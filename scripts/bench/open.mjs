@@ -6,7 +6,8 @@ import { chromiumFlags, LoneBrowser } from './alone.mjs'
 
 const SOFTWARE =
   '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader ' +
-  '--enable-features=Vulkan'
+  // With this feature SwiftShader compiles ten times as long: see playwright.config.ts.
+  '--enable-features=Vulkan --disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension'
 
 /** Chromium's flags. `CHROMIUM_GPU_FLAGS` names them for a card. */
 export function browserFlags() {
