@@ -10,10 +10,15 @@
 
 pub(crate) mod device;
 
+#[cfg(not(target_arch = "wasm32"))]
+use crate::support::{chi_square, random};
+
+// The crate for browsers has nothing else of tests/support.
+#[cfg(target_arch = "wasm32")]
 #[allow(unreachable_pub, reason = "other test programs have it in a module of their own")]
 #[path = "../../support/chi_square.rs"]
 mod chi_square;
-
+#[cfg(target_arch = "wasm32")]
 #[allow(unreachable_pub, reason = "other test programs have it in a module of their own")]
 #[path = "../../support/random.rs"]
 mod random;
