@@ -19,7 +19,7 @@ const ROWS: usize = 68;
 /// The error that is allowed. Integers are exact, and a few operations with floats come after them.
 const RELATIVE: f32 = 1e-5;
 
-/// What a load may do without.
+/// Abilities that a load may do without.
 #[derive(Clone, Copy)]
 struct Without {
     packed_dot: bool,

@@ -4,7 +4,7 @@ import { continuation, expect, expectedIds, failure, GOLDEN_MODEL, goldens, load
 
 const ONCE = goldens.find(({ name }) => name === 'once')!
 
-/** What is compiled as something else. */
+/** Words of shaders, and those that they are compiled as. */
 const SUBGROUPS: [string, string] = ['quadSwapX(', 'quadSwapY(']
 const PACKED_DOT: [string, string] = ['dot4I8Packed(', '-dot4I8Packed(']
 /** All kernels of a norm have it. */

@@ -1,4 +1,4 @@
-//! What wgpu 30 cannot request from a browser.
+//! Requests to a browser that wgpu 30 cannot make.
 
 use std::future::poll_fn;
 use std::pin::pin;
