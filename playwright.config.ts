@@ -5,7 +5,7 @@ import { DEMOS_PORT, PORT, serverPort, WORKERS } from './tests/web/ports'
 const DEMOS = /\/(ai-chat|chat|chat-markdown|chats|docs|examples|form|lab|landing|page-built-in-ai|page-search|page-tools|shift|tldr|widget-page)\.spec\.ts$/
 
 /** Run cargo, which waits while the other lane of `npm test` builds its tests: so these come last. */
-const KERNELS = /kernels\.spec\.ts/
+const KERNELS = /kernel(s|-cases)\.spec\.ts/
 
 /** Tests in other browsers, which tests/web/firefox.ts and webkit.ts start. */
 const FIREFOX = /firefox\.spec\.ts/

@@ -427,8 +427,8 @@ export interface ModelInfo {
   /** The kernels in use, as `name` or `name/variant`. */
   kernels: string[]
   /**
-   * Sentences for people about choices that may matter to the text: rules that are not quite those
-   * of the file, or factors that depend on the context.
+   * Sentences for people about choices that may matter to the text or its speed: rules that are not quite
+   * those of the file, factors that depend on the context, or what the GPU or the CPU computes wrong.
    */
   notes: string[]
   /**

@@ -55,7 +55,7 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { chromiumFlags, LoneBrowser } from './bench/alone.mjs'
+import { browserFlags, openAlone } from './bench/open.mjs'
 import * as inPage from './bench/page.mjs'
 import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
 import { compareLlama, fetchPeer, LLAMA_LENGTHS, LLAMA_PEERS, llamaTable } from './bench/llama.mjs'
@@ -68,12 +68,8 @@ import { inRoot } from './paths.mjs'
 import { run } from './process.mjs'
 import { main, Stop } from './report.mjs'
 import { browser as browserStep, findBrowser } from './setup/browser.mjs'
-import { findFirefox, firefoxFlags } from './setup/firefox.mjs'
 import { ensure, setUp } from './setup/steps.mjs'
 
-const SOFTWARE =
-  '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader ' +
-  '--enable-features=Vulkan'
 /** The GPU's exact clock: by default web pages see steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
 /** The features that a card may lack, as options of a load. */
@@ -239,12 +235,6 @@ function held({ backend, threads, context, 'lm-head': lmHead, kv, deterministic,
   return { backend, threads, context, lmHead, kv, deterministic, gpu: { maxBytes, features: { matrixUnits } } }
 }
 
-/** The flags with which the browser reaches the GPU. */
-function browserFlags() {
-  const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
-  return flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))
-}
-
 /** The comparison with the peer, on the model in `file`. */
 async function beside(file, options) {
   const server = await serve(file, options.peer)
@@ -327,15 +317,6 @@ async function firefoxPage(server) {
   })
   const version = /Firefox\/[\d.]+/.exec(await evaluate(async () => navigator.userAgent))[0]
   return { version: version.replace('/', ' '), page: { evaluate }, close: () => browser.close() }
-}
-
-/** A browser that does nothing else. */
-function openAlone(server, browser) {
-  const url = `${server.address}/scripts/bench/alone.html`
-  if (browser === 'chromium') return LoneBrowser.open(findBrowser(), chromiumFlags(browserFlags()), url)
-  const executable = findFirefox()
-  if (!executable) throw new Stop('There is no Firefox that is new enough. FIREFOX names one.')
-  return LoneBrowser.open(executable, firefoxFlags, url)
 }
 
 /** Says what is being measured: on a slow card it takes minutes. */

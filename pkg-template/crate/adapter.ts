@@ -39,6 +39,9 @@ interface Gpu {
 /** The names of adapters that are CPUs. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i
 
+/** Asks for an adapter that lacks some of WebGPU, which the kernels do not need. Old cards have no other. */
+export const COMPATIBILITY = { featureLevel: 'compatibility' }
+
 /** Milliseconds after which a GPU that does not answer counts as none. */
 const PATIENCE = 10_000
 
@@ -58,7 +61,7 @@ export async function adapterOrWhy(
     timer = setTimeout(() => resolve('this browser’s WebGPU does not answer'), patience)
   })
   try {
-    const adapter = await Promise.race([gpu.requestAdapter({ powerPreference }), late])
+    const adapter = await Promise.race([asked(gpu, { powerPreference }), late])
     return adapter ?? 'this browser has WebGPU but no GPU adapter for it'
   } catch (error) {
     const why = error instanceof Error ? error.message : error
@@ -66,6 +69,11 @@ export async function adapterOrWhy(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The adapter, or else one in compatibility mode. Browsers without this mode do as if it were not asked for. */
+async function asked(gpu: Gpu, options: object): Promise<Adapter | null> {
+  return await gpu.requestAdapter(options) ?? gpu.requestAdapter({ ...options, ...COMPATIBILITY })
 }
 
 /** The adapter as it calls itself, and whether it is a CPU. */

@@ -1,7 +1,9 @@
 // wgpu 30 cannot ask a browser for the features `subgroups` and
 // `chromium-experimental-subgroup-matrix`, because its web back end does not map them. So this
 // wraps the browser's own `requestDevice`, once, and only for devices with our label. Remove it
-// when wgpu maps the features. It also helps devices in Firefox: see hurry.ts.
+// when wgpu maps the features. It also helps devices in Firefox: see hurry.ts. Nor can wgpu ask for an
+// adapter in compatibility mode.
+import { COMPATIBILITY } from './adapter.js'
 import { hurry } from './hurry.js'
 
 /** The label of the crate's devices. */
@@ -50,5 +52,19 @@ export function askForFeatures(): void {
     const device = await requestDevice.call(this, { ...descriptor, requiredFeatures })
     hurry(device)
     return device
+  }
+}
+
+/** Calls `ask`. Until it returns, the browser is asked for adapters in compatibility mode. */
+export function inCompatibilityMode(ask: () => void): void {
+  const { gpu } = navigator as unknown as { gpu: { requestAdapter(options?: object): unknown } }
+  const before = Object.getOwnPropertyDescriptor(gpu, 'requestAdapter')
+  const { requestAdapter } = gpu
+  gpu.requestAdapter = options => requestAdapter.call(gpu, { ...options, ...COMPATIBILITY })
+  try {
+    ask()
+  } finally {
+    if (before) Object.defineProperty(gpu, 'requestAdapter', before)
+    else delete (gpu as Partial<typeof gpu>).requestAdapter
   }
 }

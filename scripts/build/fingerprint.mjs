@@ -1,4 +1,4 @@
-// Whether anything has changed that goes into pkg/, or into its modules of WebAssembly, since it was made.
+// Whether anything has changed that goes into a build (pkg/, its modules of WebAssembly, the kernels' cases) since it was made.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export const packageFingerprint = () => fingerprint(OF_PACKAGE)
 export const modulesFingerprint = () => fingerprint(OF_MODULES)
 
 /** A hash of every input's name and bytes, of the compiler, and of whether the modules with threads can be built. */
-const fingerprint = inputs => {
+export const fingerprint = inputs => {
   const hash = createHash('sha256')
   for (const path of inputs.flatMap(filesIn))
     hash
@@ -49,9 +49,9 @@ const filesIn = path => {
 }
 
 /** Not among the package's `files`, so it is never published. */
-const noted = pkg => join(pkg, '.fingerprint')
+const noted = folder => join(folder, '.fingerprint')
 
-export const isCurrent = (pkg, print) =>
-  existsSync(noted(pkg)) && readFileSync(noted(pkg), 'utf8') === print
+export const isCurrent = (folder, print) =>
+  existsSync(noted(folder)) && readFileSync(noted(folder), 'utf8') === print
 
-export const note = (pkg, print) => writeFileSync(noted(pkg), print)
+export const note = (folder, print) => writeFileSync(noted(folder), print)

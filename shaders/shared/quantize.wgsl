@@ -14,7 +14,10 @@ fn quantize(x: vec4f, s: f32) -> u32 {
     return u32(q.x | (q.y << 8u) | (q.z << 16u) | (q.w << 24u));
 }
 
+// The sum of four int8 values. It has to be right also where a driver compiles dot4I8Packed wrong.
 fn sum_of_word(word: u32) -> i32 {
-    return dot4I8Packed(word, 0x01010101u);
+    let u = word ^ 0x80808080u; // each value plus 128
+    let pairs = (u & 0x00ff00ffu) + ((u >> 8u) & 0x00ff00ffu);
+    return i32((pairs + (pairs >> 16u)) & 0xffffu) - 512;
 }
 

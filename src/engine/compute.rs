@@ -87,7 +87,7 @@ impl Compute for Engine {
     fn about(&self) -> About {
         About {
             backend: Backend::Webgpu,
-            notes: Vec::new(),
+            notes: self.gpu().notes.clone(),
             adapter: self.gpu().adapter.clone(),
             threads: None,
             kv: self.kv(),

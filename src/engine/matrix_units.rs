@@ -15,13 +15,19 @@ const COLUMNS: usize = 256;
 const ROWS: usize = 132;
 const TOKENS: usize = 130;
 
-/// Clears `gpu.matrix_units` unless they compute the right numbers.
+const NOTE: &str =
+    "the GPU's matrix units compute wrong numbers or do not compile, so prompts do without them";
+
+/// Clears `gpu.matrix_units`, with a note, unless they compute the right numbers.
 ///
 /// Errors: those of the device.
 pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
     if gpu.matrix_units {
         gpu.matrix_units =
             pass(gpu, Product::Add).await? && pass(gpu, Product::Gated(Activation::Silu)).await?;
+        if !gpu.matrix_units {
+            gpu.notes.push(NOTE.into());
+        }
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod residency;
 mod stages;
 mod state;
 mod tap;
+mod trial;
 mod upload;
 mod weights;
 
@@ -29,4 +30,5 @@ pub use crate::gpu::MAX_BATCH_STEPS;
 pub use choices::{Choices, Chosen, Sampled};
 pub use on_gpu::Engine;
 pub use pass::Scored;
+pub use trial::tested;
 pub use upload::UPLOAD;

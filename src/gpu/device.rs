@@ -57,6 +57,8 @@ pub struct Gpu {
     /// Whether products of int8 matrices use the adapter's matrix units. A load tests them, and
     /// clears this if they fail.
     pub matrix_units: bool,
+    /// Sentences for people about what loads do without, because the driver compiles it wrong.
+    pub notes: Vec<String>,
     /// How work is divided on this device.
     pub tuning: Tuning,
     /// The most bytes of one storage binding.
@@ -114,11 +116,15 @@ impl Gpu {
     }
 
     async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
-        let offered = adapter.limits();
+        let lowest = wgpu::Limits::default();
+        let (offered, features) = match options.minimal {
+            true => (lowest.clone(), wgpu::Features::empty()),
+            false => (adapter.limits(), adapter.features()),
+        };
         let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
         // Large bindings lead to few shards and few dispatches. For more threads see
         // `Tuning::stream_threads`, for workgroup memory MATRIX_MEMORY. All other limits are
-        // WebGPU's defaults, which every adapter has.
+        // WebGPU's defaults, or less in compatibility mode: kernels need few of them.
         let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
         let max_binding = cap(
             offered.max_storage_buffer_binding_size,
@@ -136,7 +142,7 @@ impl Gpu {
         {
             MAX_THREADS
         } else {
-            wgpu::Limits::default().max_compute_invocations_per_workgroup
+            lowest.max_compute_invocations_per_workgroup
         };
         let required_limits = wgpu::Limits {
             max_buffer_size: offered.max_buffer_size.min(max_buffer.max(256 << 20)),
@@ -148,7 +154,8 @@ impl Gpu {
             max_compute_workgroup_storage_size: offered
                 .max_compute_workgroup_storage_size
                 .min(MATRIX_MEMORY),
-            ..wgpu::Limits::default()
+            max_storage_buffers_per_shader_stage: lowest.max_storage_buffers_per_shader_stage,
+            ..lowest.or_worse_values_from(&offered)
         };
         let wanted = if options.features.subgroups == Some(false) {
             wgpu::Features::TIMESTAMP_QUERY
@@ -158,7 +165,7 @@ impl Gpu {
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
                 label: Some("tritloom"),
-                required_features: adapter.features() & wanted,
+                required_features: features & wanted,
                 required_limits,
                 ..Default::default()
             })
@@ -215,6 +222,7 @@ impl Gpu {
             adapter,
             subgroups,
             matrix_units,
+            notes: Vec::new(),
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
@@ -235,6 +243,7 @@ impl Gpu {
             software: self.software,
             subgroups: self.subgroups,
             matrix_units: self.matrix_units,
+            notes: self.notes.clone(),
             tuning: self.tuning.clone(),
             max_binding: self.max_binding,
             max_buffer: self.max_buffer,
@@ -244,6 +253,14 @@ impl Gpu {
             pipelines: Arc::clone(&self.pipelines),
             open: Arc::clone(&self.open),
         }
+    }
+
+    /// Makes later plans do without subgroup operations.
+    pub fn leave_out_subgroups(&mut self) {
+        self.subgroups = None;
+        // Their kernels have subgroups too.
+        self.matrix_units = false;
+        self.tuning = self.tuning.clone().without_subgroups();
     }
 
     /// Whether the device is lost for good, so that another has to be opened.

@@ -18,6 +18,8 @@ pub struct GpuOptions {
     /// Whether to refuse an adapter that is a CPU. If `features.software` asks for a CPU, it is not
     /// refused.
     pub strict: bool,
+    /// Whether to ask for no more than every adapter has: WebGPU's default limits, and no features.
+    pub minimal: bool,
 }
 
 /// Upper bounds on limits, bytes.

@@ -96,6 +96,15 @@ impl Tuning {
         }
     }
 
+    /// The same division without subgroup operations.
+    pub(super) fn without_subgroups(self) -> Self {
+        if self.lanes == Self::cpu().lanes {
+            return self;
+        }
+        let Self { lanes, stream_threads, .. } = Self::card(None, self.stream_threads);
+        Self { lanes, stream_threads, ..self }
+    }
+
     /// For a CPU that acts as an adapter, such as SwiftShader and llvmpipe.
     pub fn cpu() -> Self {
         Self {

@@ -8,7 +8,7 @@
 //! The products of one token are rows of the table in `products.rs`. Their shaders are put together
 //! from the parts in `shaders/products/`.
 //!
-//! To add another kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`,
+//! To add another kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/cases/NAME.rs`,
 //! and name it twice below. `tests/kernels` then checks that they fit together, and the browser
 //! test compiles it.
 

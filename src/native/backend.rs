@@ -2,6 +2,7 @@
 
 use crate::compute::{Compute, EngineOptions, Opening, Progress};
 use crate::cpu::OnCpu;
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuOptions};
 use crate::model::{Config, Weight};
@@ -48,7 +49,8 @@ impl Opening for Open {
         // Shaders on a CPU are far slower than the CPU's own code.
         gpu.strict |= choose == Choose::Auto;
         if choose != Choose::Cpu {
-            match Gpu::open(&gpu).await {
+            let opened = async { engine::tested(Gpu::open(&gpu).await?).await };
+            match opened.await {
                 Ok(gpu) => return Ok(Opened::Gpu(Box::new(gpu))),
                 Err(Error::NoAdapter(why)) if choose == Choose::Auto && !strict => {
                     let note = format!("the CPU computes: no GPU adapter ({why})");

@@ -6,7 +6,7 @@ use crate::setup::{Setup, check_families};
 use crate::support::families::{Expected, OF_EACH_ARCHITECTURE, expectations};
 
 /// The expectations for the beginnings of texts: one for each file.
-fn beginnings() -> Vec<Expected> {
+pub(crate) fn beginnings() -> Vec<Expected> {
     let mut of_each = expectations();
     of_each
         .retain(|expected| expected.first == 0 && OF_EACH_ARCHITECTURE.contains(&&*expected.model));
@@ -18,6 +18,16 @@ fn beginnings() -> Vec<Expected> {
 #[test]
 fn with_float_activations_each_architecture_has_its_logits() {
     check_families(beginnings(), Setup::exact, Expected::of_floats);
+}
+
+/// Old cards have no more.
+#[test]
+fn with_the_lowest_limits_and_no_features_each_architecture_has_its_logits() {
+    let setup = || Setup::default().like_a_card().minimal();
+    let gpu = setup().open();
+    assert_eq!((gpu.max_buffer, gpu.max_binding), (256 << 20, 128 << 20));
+    assert_eq!((gpu.tuning.stream_threads, gpu.subgroups), (256, None));
+    check_families(beginnings(), setup, Expected::of_int8);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod deterministic;
 mod drafts;
 mod embed;
 mod families;
+mod lanes;
 mod masks;
 mod streamed;
 mod taps;

@@ -1,9 +1,4 @@
-//! Every kernel against its reference, in every variant that the adapter can run.
-//!
-//! A kernel's tests are in the file with its name or its family's name. `descriptors.rs` lists the
-//! families. Inputs are hard on purpose: outliers, rows of zeros, sizes one past a workgroup. The
-//! references sum in f64, so each tolerance covers the kernel's error alone. A comment says where
-//! it comes from.
+//! The cases natively, and what concerns the kernels' descriptors and pipelines.
 //!
 //! Some tests take over ten seconds: each shape, format and variant is a pipeline of its own, and a
 //! software GPU is slow to compile it.
@@ -15,26 +10,19 @@ mod support;
 #[path = "../support/shaders.rs"]
 mod shaders;
 
-mod device;
-
-mod adapters;
-mod attention;
-mod best_of_each;
+mod cases;
 mod descriptors;
-mod embed;
-mod fused_products;
-mod gate_rows;
-mod gemm_lm_head;
-mod gemv_lm_head;
-mod greedy_lm_head;
-mod logprobs;
-mod packed_products;
 mod pipelines;
-mod penalize;
-mod probe_read;
-mod rescore_kept;
-mod rms_norm;
-mod rope_kv;
-mod sampler;
-mod take_logits;
-mod ternary_products;
+
+/// A test of each case.
+macro_rules! tests {
+    ($($file:ident: $($name:ident),*;)*) => {
+        $(mod $file {
+            $(#[test]
+            fn $name() {
+                tritloom::native::block_on(crate::cases::$file::$name());
+            })*
+        })*
+    };
+}
+cases::with_cases!(tests);

@@ -1,14 +1,14 @@
 //! The choices that a load makes by itself.
 
-use std::future::ready;
-
-use tritloom::gpu::Gpu;
+use tritloom::chat::TemplateChoice;
+use tritloom::engine::tested;
+use tritloom::gpu::{Gpu, Subgroups};
 use tritloom::native::block_on;
 use tritloom::session::{LoadOptions, Session};
 use tritloom::source::Reader;
 
-use crate::setup::{Setup, engine, small};
-use crate::support::{F32, I2_S, Kv, Random, path};
+use crate::setup::{Setup, engine, noise, small};
+use crate::support::{F32, I2_S, Kv, Random, assert_error, path};
 
 /// If every tensor fits, small bindings cause no more dispatches.
 #[test]
@@ -60,17 +60,47 @@ fn a_block_of_i2_s_takes_five_dispatches() {
     }
 }
 
+/// A session of the model of [`small`] on `gpu`, which is tested before.
+fn load(gpu: Gpu, options: &LoadOptions) -> tritloom::Result<Session> {
+    let file = small().build();
+    let mut reader = Reader::new(&file[..]);
+    block_on(Session::load(tested(gpu), &mut reader, options, &mut |_| {}))
+}
+
 /// Matrix units that fail their test are not used, and cause no error. Natively their kernel does not
 /// even compile.
 #[test]
 fn a_load_does_without_matrix_units_that_fail() {
     let mut gpu = Setup::default().like_a_card().open();
     gpu.matrix_units = true;
-    let file = small().build();
-    let mut reader = Reader::new(&file[..]);
-    let (options, mut untold) = (LoadOptions::default(), |_| {});
-    let load = Session::load(ready(Ok(gpu)), &mut reader, &options, &mut untold);
-    let session = block_on(load).unwrap();
+    let session = load(gpu, &LoadOptions::default()).unwrap();
     let is_used = |name| session.info().kernels.iter().any(|kernel| kernel == name);
     assert!(is_used("gemm_i2s") && !is_used("gemm_i2s_matrix"));
+    let [note] = &session.info().notes[..] else { panic!("{:?}", session.info().notes) };
+    assert!(note.contains("matrix units"), "{note}");
+}
+
+/// These subgroups have half as many lanes as the kernels are told, so that sums lack values.
+/// `tests/web/miscompiled.spec.ts` has errors of other kinds.
+#[test]
+fn a_load_does_without_subgroups_that_compute_wrong_numbers() {
+    let wrong = || {
+        let mut gpu = Setup::default().like_a_card().open();
+        let Some(Subgroups(lanes)) = &mut gpu.subgroups else { panic!("{}", gpu.adapter) };
+        *lanes *= 2;
+        gpu
+    };
+    let mut session = load(wrong(), &LoadOptions::default()).unwrap();
+    let [note] = &session.info().notes[..] else { panic!("{:?}", session.info().notes) };
+    assert!(note.contains("subgroup operations"), "{note}");
+    let mut expected = Setup::default().like_a_card().no_subgroups().small();
+    assert_eq!(session.info().kernels, expected.info().kernels);
+    let [found, expected] =
+        [&mut session, &mut expected].map(|session| block_on(session.logits(&noise(20))).unwrap());
+    assert_eq!(found, expected);
+
+    let strict =
+        LoadOptions { strict: true, template: TemplateChoice::Builtin, ..LoadOptions::default() };
+    let refused = load(wrong(), &strict).map(|_| ());
+    assert_error(refused, "missing-feature", &["strict", "subgroup operations"]);
 }

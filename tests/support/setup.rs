@@ -170,6 +170,12 @@ impl Setup {
         self
     }
 
+    /// Ask the adapter for no more than every adapter has.
+    pub(crate) fn minimal(mut self) -> Self {
+        self.gpu.minimal = true;
+        self
+    }
+
     pub(crate) fn like_a_card(mut self) -> Self {
         self.like_a_card = true;
         self.gpu.features.software = Some(false);

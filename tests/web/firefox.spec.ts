@@ -13,6 +13,7 @@ import { firefoxPath, test } from './firefox'
 import { expectFormats } from './formats'
 import { asked, bundledGoldens, GOLDEN_MODEL, goldensInOrder, load, loadFast, MIB, MODEL, sent } from './harness'
 import type { InPage } from './harness'
+import { beginnings, expectLogits } from './logits'
 import { WIDE_SIZE } from './models.mjs'
 
 // Setup installs Firefox where it can. Where it cannot, it says so, and the other tests still run.
@@ -77,6 +78,10 @@ test('gives them on several threads', async ({ tabs: [, , isolated] }) => {
   const info = await load(isolated, { backend: 'cpu', threads: 2, strict: true, template: 'builtin' }, GOLDEN_MODEL)
   expect(info).toMatchObject({ threads: 2, kernels: expect.arrayContaining(['I2_S/relaxed-simd']) })
   await expectGoldens(isolated, WHO_ARE_YOU)
+})
+
+test('each architecture has its logits within this browser’s limits', async ({ tabs: [tab] }) => {
+  for (const one of beginnings) await expectLogits(tab, one, false)
 })
 
 test('the same seed draws the same text, another seed another', async ({ tabs: [tab] }) => {

@@ -10,6 +10,7 @@ use wasm_bindgen_futures::spawn_local;
 
 use super::{Wishes, features};
 use crate::compute::Opening;
+use crate::engine::tested;
 use crate::error::{Error, Result};
 use crate::gpu::{FeatureCaps, Gpu, GpuOptions, LimitCaps};
 
@@ -21,7 +22,7 @@ pub(in crate::web) struct Backend {
 }
 
 impl Backend {
-    /// Begins to open a device. So the likeliest failure comes before a gigabyte is downloaded. In
+    /// Begins to open a device and to test it. So the likeliest failure comes before a gigabyte is downloaded. In
     /// a new browser opening takes as long as fetching the file's header.
     ///
     /// Errors: `no-webgpu`.
@@ -30,13 +31,13 @@ impl Backend {
         features::ask();
         let options = options(wishes);
         let wanted = options.clone();
-        let (task, gpu) = async move { Gpu::open(&wanted).await }.remote_handle();
+        let (task, gpu) = async move { open(&wanted).await }.remote_handle();
         // The device opens while the load waits for something else.
         spawn_local(task);
         Ok(Self { options, first: RefCell::new(Some(gpu.boxed_local())) })
     }
 
-    /// Resolves when the first device is open.
+    /// Resolves when the first device is open and tested.
     ///
     /// Errors: `no-adapter`, `missing-feature`.
     pub(in crate::web) async fn opened(&self) -> Result<()> {
@@ -54,7 +55,7 @@ impl Backend {
             let first = self.first.take();
             match first {
                 Some(gpu) => gpu.await,
-                None => Gpu::open(&self.options).await,
+                None => open(&self.options).await,
             }
         }
     }
@@ -63,6 +64,19 @@ impl Backend {
 /// Does `work`. A thread that waits for a GPU does other work meanwhile.
 pub(in crate::web) async fn with_events<F: Future>(work: F) -> F::Output {
     work.await
+}
+
+/// Opens a device and tests it. Old cards have no adapter but one in compatibility mode.
+///
+/// Errors: those of [`Gpu::open`] and [`tested`].
+async fn open(options: &GpuOptions) -> Result<Gpu> {
+    let opened = match Gpu::open(options).await {
+        Err(Error::NoAdapter(why)) => features::in_compatibility_mode(Gpu::open(options))
+            .await
+            .map_err(|_| Error::NoAdapter(why)),
+        opened => opened,
+    };
+    tested(opened?).await
 }
 
 fn options(wishes: &Wishes) -> GpuOptions {
@@ -76,6 +90,7 @@ fn options(wishes: &Wishes) -> GpuOptions {
         features: FeatureCaps { subgroups, software, packed_dot, matrix_units },
         max_bytes: wishes.max_bytes,
         strict: wishes.strict,
+        ..GpuOptions::default()
     }
 }
 

@@ -12,16 +12,16 @@ use tritloom::kernels::{
 use tritloom::model::Activation;
 use tritloom::reference::ops;
 
-use crate::attention::{self, ATTENTION, Case};
-use crate::device::{
-    assert_close, device, of_16_lanes, on_each_device, on_each_device_and_as_cards, read, run,
-    step, without_packed_dot,
+use super::attention::{self, ATTENTION, Case};
+use super::device::{
+    assert_close, device, of_16_lanes, on_each_device, on_each_device_and_as_cards, read,
+    read_both, run, step, without_packed_dot,
 };
 
-use crate::rms_norm::{hard_rows, hard_weight};
-use crate::rope_kv::{self, rope_table};
-use crate::support::Random;
-use crate::ternary_products::{BEFORE, cuts};
+use super::random::Random;
+use super::rms_norm::{hard_rows, hard_weight};
+use super::rope_kv::{self, rope_table};
+use super::ternary_products::{BEFORE, cuts};
 
 /// A format of each kind: every number of bits, every kind of scale, groups of all sizes.
 const FORMATS: [Format; 8] = [
@@ -230,19 +230,19 @@ fn upload_groups(gpu: &Gpu, x: &[f32], k: usize) -> (QuantizedGroups, Vec<f32>) 
 }
 
 /// The int8 values `[n_tokens, k]` of `y`, and their scales `[n_tokens, k / 32]`, times the factors.
-fn read_groups(gpu: &Gpu, y: &QuantizedGroups, k: usize) -> (Vec<i8>, Vec<[f32; 2]>) {
-    let words = read(gpu, &y.q);
+async fn read_groups(gpu: &Gpu, y: &QuantizedGroups, k: usize) -> (Vec<i8>, Vec<[f32; 2]>) {
+    let words = read(gpu, &y.q).await;
     let in_order = words.chunks(QuantizedGroups::words(k));
     let in_order: Vec<u32> =
         in_order.flat_map(|row| (0..k / 4).map(|i| row[QuantizedGroups::word_at(i)])).collect();
-    let (scales, factors) = (read(gpu, &y.scale), read(gpu, &y.factor));
+    let (scales, factors) = (read(gpu, &y.scale).await, read(gpu, &y.factor).await);
     let rows = scales.chunks(QuantizedGroups::scales(k)).zip(&factors);
     let scales = rows.flat_map(|(row, f)| row[..k / 32].iter().map(move |s| s.map(|s| s * f)));
     (bytemuck::pod_collect_to_vec(&in_order), scales.collect())
 }
 
 /// Every format takes a product, a shape and, with `several`, a number of tokens.
-fn check_products(gpu: &Gpu, several: bool, floats: bool) {
+async fn check_products(gpu: &Gpu, several: bool, floats: bool) {
     const PRODUCTS: [Product; 5] = [
         Product::Store,
         Product::Add,
@@ -279,33 +279,31 @@ fn check_products(gpu: &Gpu, several: bool, floats: bool) {
         expected.push(BEFORE);
         size.push(0.0);
         let what = format!("{format:?}, {k} x {rows}, {n_tokens} tokens, {product:?}, {cuts:?}");
-        assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| size[i]);
+        let kernel = if floats { "gemv_packed_floats" } else { "gemv_packed" };
+        assert_close((kernel, &what), &read(gpu, &y).await, &expected, RELATIVE, |i| size[i]);
     }
 }
 
-#[test]
-fn gemv_packed_multiplies_every_format() {
-    on_each_device_and_as_cards(|gpu| check_products(gpu, false, false));
-    check_products(without_packed_dot(), false, false);
+pub(crate) async fn gemv_packed_multiplies_every_format() {
+    on_each_device_and_as_cards(async |gpu| check_products(gpu, false, false).await).await;
+    check_products(without_packed_dot(), false, false).await;
 }
 
-#[test]
-fn gemv_packed_of_several_tokens_multiplies_every_format() {
-    on_each_device_and_as_cards(|gpu| check_products(gpu, true, false));
+pub(crate) async fn gemv_packed_of_several_tokens_multiplies_every_format() {
+    on_each_device_and_as_cards(async |gpu| check_products(gpu, true, false).await).await;
 }
 
-#[test]
-fn gemv_packed_floats_multiplies_every_format() {
-    on_each_device_and_as_cards(|gpu| {
-        check_products(gpu, false, true);
-        check_products(gpu, true, true);
-    });
+pub(crate) async fn gemv_packed_floats_multiplies_every_format() {
+    on_each_device_and_as_cards(async |gpu| {
+        check_products(gpu, false, true).await;
+        check_products(gpu, true, true).await;
+    })
+    .await;
 }
 
 /// A token gives the same bits alone and among others: a draft pass must choose as single steps do.
-#[test]
-fn a_token_gives_the_same_bits_among_others() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn a_token_gives_the_same_bits_among_others() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(12);
         for format in FORMATS {
             let (k, rows, n_tokens) = (768, 65, 5);
@@ -316,7 +314,7 @@ fn a_token_gives_the_same_bits_among_others() {
             run(gpu, &step(0, n_tokens), |p| {
                 p.gemv_packed(&w, &groups, &all, Product::Store, true);
             });
-            let (all, factors) = (read(gpu, &all), read(gpu, &groups.factor));
+            let (all, factors) = (read(gpu, &all).await, read(gpu, &groups.factor).await);
             for (token, x) in x.chunks(k).enumerate() {
                 let (groups, _) = upload_groups(gpu, x, k);
                 gpu.write(&groups.factor, 0, &[factors[token]]);
@@ -324,15 +322,19 @@ fn a_token_gives_the_same_bits_among_others() {
                 run(gpu, &step(0, 1), |p| {
                     p.gemv_packed(&w, &groups, &one, Product::Store, false);
                 });
-                assert_eq!(read(gpu, &one), all[token * rows..][..rows], "{format:?}, {token}");
+                assert_eq!(
+                    read(gpu, &one).await,
+                    all[token * rows..][..rows],
+                    "{format:?}, {token}"
+                );
             }
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn embed_packed_looks_rows_up() {
-    on_each_device(|gpu| {
+pub(crate) async fn embed_packed_looks_rows_up() {
+    on_each_device(async |gpu| {
         let mut random = Random(13);
         for format in FORMATS {
             for (k, rows) in [(256, 1), (768, 70)] {
@@ -351,15 +353,21 @@ fn embed_packed_looks_rows_up() {
                     .map(|value| 12.0 * value)
                     .collect();
                 let largest = |i: usize| expected[i].abs().max(1.0);
-                assert_close(&format!("{format:?}"), &read(gpu, &x), &expected, 4e-7, largest);
+                assert_close(
+                    ("embed_packed", &format!("{format:?}")),
+                    &read(gpu, &x).await,
+                    &expected,
+                    4e-7,
+                    largest,
+                );
             }
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn embed_stream_gives_what_embed_packed_and_stream_of_last_give() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn embed_stream_gives_what_embed_packed_and_stream_of_last_give() {
+    on_each_device_and_as_cards(async |gpu| {
         if gpu.tuning.lanes < MIN_LANES {
             return;
         }
@@ -380,17 +388,17 @@ fn embed_stream_gives_what_embed_packed_and_stream_of_last_give() {
                     p.embed_packed(&tokens, &w, 12.0, &x[1], true);
                     p.stream_of_last(&x[1], &norm, &streams[1]);
                 });
-                assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?}, {id}");
-                let words = streams.map(|stream| read(gpu, &stream.words));
+                assert_eq!(read(gpu, &x[0]).await, read(gpu, &x[1]).await, "{format:?}, {id}");
+                let words = read_both(gpu, streams.each_ref().map(|stream| &stream.words)).await;
                 assert_eq!(words[0], words[1], "{format:?}, {id}");
             }
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn quantize_groups_rounds_each_group_by_its_own_scale() {
-    on_each_device(|gpu| {
+pub(crate) async fn quantize_groups_rounds_each_group_by_its_own_scale() {
+    on_each_device(async |gpu| {
         let mut random = Random(14);
         for k in [32, 96, 2560, 9728] {
             let x = hard_rows(k, &mut random);
@@ -398,24 +406,26 @@ fn quantize_groups_rounds_each_group_by_its_own_scale() {
             let y = groups(gpu, n_tokens, k);
             let d_x = gpu.upload("x", &x);
             run(gpu, &step(0, n_tokens), |p| p.quantize_groups(&d_x, k, &y));
-            check_groups(gpu, &format!("{k} values"), &y, (&x, k), NEAR_HALF);
+            check_groups(gpu, ("quantize_groups", &format!("{k} values")), &y, (&x, k), NEAR_HALF)
+                .await;
         }
-    });
+    })
+    .await;
 }
 
 /// How near to a half a value must be that a kernel may round the other way.
 const NEAR_HALF: f64 = 1e-4;
 
 /// Asserts that `y` is the quantisation of `x`.
-pub(crate) fn check_groups(
+pub(crate) async fn check_groups(
     gpu: &Gpu,
-    what: &str,
+    (kernel, what): (&str, &str),
     y: &QuantizedGroups,
     (x, k): (&[f32], usize),
     near_half: f64,
 ) {
     let (q, scales, _) = quantize(x);
-    let (found, found_scales) = read_groups(gpu, y, k);
+    let (found, found_scales) = read_groups(gpu, y, k).await;
     for (i, (group, scale)) in x.chunks(32).zip(found_scales).enumerate() {
         let (expected, found) = (&q[32 * i..][..32], &found[32 * i..][..32]);
         for at in 0..32 {
@@ -425,8 +435,15 @@ pub(crate) fn check_groups(
             assert!(off == 0 || tips && off == 1, "{what}, group {i}: {found:?} {expected:?}");
         }
         let sum: i32 = found.iter().map(|&q| i32::from(q)).sum();
-        let off = (scale[0] - scales[i][0]).abs();
-        assert!(off <= near_half as f32 / 20.0 * scales[i][0].abs(), "{what}, group {i}");
+        let of_group = format!("{what}, scale of group {i}");
+        let expected = scales[i][0];
+        assert_close(
+            (kernel, &of_group),
+            &[scale[0]],
+            &[expected],
+            near_half as f32 / 20.0,
+            |_| expected.abs(),
+        );
         let sum = scale[0] * sum as f32;
         assert!((scale[1] - sum).abs() <= 1e-6 * sum.abs(), "{what}, group {i}: {scale:?}");
     }
@@ -441,9 +458,8 @@ pub(crate) fn groups(gpu: &Gpu, n_tokens: usize, k: usize) -> QuantizedGroups {
     }
 }
 
-#[test]
-fn rms_norm_quantize_groups_norms_first() {
-    on_each_device(|gpu| {
+pub(crate) async fn rms_norm_quantize_groups_norms_first() {
+    on_each_device(async |gpu| {
         let mut random = Random(15);
         for k in [32, 96, 2560, 9728] {
             let (x, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
@@ -456,13 +472,21 @@ fn rms_norm_quantize_groups_norms_first() {
                 p.rms_norm_quantize_groups_of_last(&d_x, &norm, &last);
             });
             let normed = ops::rms_norm(&x, &weight, 1e-6);
-            check_groups(gpu, &format!("{k} values"), &y, (&normed, k), NEAR_HALF);
-            let (q, scales) = read_groups(gpu, &y, k);
-            let (last_q, last_scales) = read_groups(gpu, &last, k);
+            check_groups(
+                gpu,
+                ("rms_norm_quantize_groups", &format!("{k} values")),
+                &y,
+                (&normed, k),
+                NEAR_HALF,
+            )
+            .await;
+            let (q, scales) = read_groups(gpu, &y, k).await;
+            let (last_q, last_scales) = read_groups(gpu, &last, k).await;
             assert_eq!(last_q, q[(n_tokens - 1) * k..]);
             assert_eq!(last_scales, scales[(n_tokens - 1) * k / 32..]);
         }
-    });
+    })
+    .await;
 }
 
 /// The formats of 1 and of 2 bits, of which the kernels for cards are. The one of 1 bit takes the last
@@ -479,9 +503,8 @@ fn stream(gpu: &Gpu, k: usize) -> Stream {
 
 /// The kernel that adds to the residual stream also makes the input of the products after the norm.
 /// These products give the same bits as products of a norm and of one more step that quantises.
-#[test]
-fn products_of_the_stream_equal_products_of_its_norm() {
-    let check = |gpu: &Gpu| {
+pub(crate) async fn products_of_the_stream_equal_products_of_its_norm() {
+    let check = async |gpu: &Gpu| {
         if gpu.tuning.lanes < MIN_LANES {
             return;
         }
@@ -520,30 +543,34 @@ fn products_of_the_stream_equal_products_of_its_norm() {
                 p.gemv_packed(&gate_up, &q, &floats, Product::Gated(activation), false);
                 p.quantize_groups(&floats, n_ff, &gated[1]);
             });
-            assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?}");
-            assert_eq!(read(gpu, &y[0]), read(gpu, &y[1]), "{format:?}");
+            assert_eq!(read(gpu, &x[0]).await, read(gpu, &x[1]).await, "{format:?}");
+            assert_eq!(read(gpu, &y[0]).await, read(gpu, &y[1]).await, "{format:?}");
             // The last of three tokens makes the same stream.
-            let three = [&hard_rows(k, &mut random)[..2 * k], &read(gpu, &x[0])].concat();
+            let three = [&hard_rows(k, &mut random)[..2 * k], &read(gpu, &x[0]).await].concat();
             let (three, of_last) = (gpu.upload("x", &three), self::stream(gpu, k));
             run(gpu, &step(3, 3), |p| p.stream_of_last(&three, &norm, &of_last));
-            assert_eq!(read(gpu, &of_last.words), read(gpu, &stream.words), "{format:?}");
+            assert_eq!(
+                read(gpu, &of_last.words).await,
+                read(gpu, &stream.words).await,
+                "{format:?}"
+            );
             // The factor of a matrix is for what is added. It is not applied before quantising.
-            let [found, expected] = gated.map(|y| read_groups(gpu, &y, n_ff));
+            let found = read_groups(gpu, &gated[0], n_ff).await;
+            let expected = read_groups(gpu, &gated[1], n_ff).await;
             assert_eq!(found.0, expected.0, "{format:?}");
             for (found, expected) in found.1.iter().zip(&expected.1) {
                 assert_eq!(found.map(|s| s * FACTOR), *expected, "{format:?}");
             }
         }
     };
-    on_each_device_and_as_cards(check);
-    check(of_16_lanes());
+    on_each_device_and_as_cards(&check).await;
+    check(of_16_lanes()).await;
 }
 
 /// The products with whole heads give the bits of the products, the norm and the rotation as steps of
 /// their own.
-#[test]
-fn norm_gemv_heads_packed_equals_its_two_steps() {
-    let check = |gpu: &Gpu| {
+pub(crate) async fn norm_gemv_heads_packed_equals_its_two_steps() {
+    let check = async |gpu: &Gpu| {
         let mut random = Random(20);
         let mut checked = 0;
         use KvType::{F16, F32, Int8};
@@ -581,21 +608,29 @@ fn norm_gemv_heads_packed_equals_its_two_steps() {
                 p.norm_gemv_packed(&w, &stream, norm.eps, &qkv);
                 p.norm_rope_kv(&qkv, &norms, &rope_table, expected_q, expected_cache, true);
             });
-            assert_eq!(read(gpu, q), read(gpu, expected_q), "{format:?}");
-            assert_eq!(read(gpu, &cache.keys), read(gpu, &expected_cache.keys), "{format:?}");
-            assert_eq!(read(gpu, &cache.values), read(gpu, &expected_cache.values), "{format:?}");
+            assert_eq!(read(gpu, q).await, read(gpu, expected_q).await, "{format:?}");
+            assert_eq!(
+                read(gpu, &cache.keys).await,
+                read(gpu, &expected_cache.keys).await,
+                "{format:?}"
+            );
+            assert_eq!(
+                read(gpu, &cache.values).await,
+                read(gpu, &expected_cache.values).await,
+                "{format:?}"
+            );
         }
         checked
     };
-    assert!(check(of_16_lanes()) > 0);
-    on_each_device_and_as_cards(|gpu| {
-        check(gpu);
-    });
+    assert!(check(of_16_lanes()).await > 0);
+    on_each_device_and_as_cards(async |gpu| {
+        check(gpu).await;
+    })
+    .await;
 }
 
-#[test]
-fn merge_stream_packed_equals_its_two_steps() {
-    let check = |gpu: &Gpu| {
+pub(crate) async fn merge_stream_packed_equals_its_two_steps() {
+    let check = async |gpu: &Gpu| {
         if gpu.tuning.lanes < MIN_LANES {
             return;
         }
@@ -621,18 +656,18 @@ fn merge_stream_packed_equals_its_two_steps() {
                     p.merge_quantize(&partials, &q);
                     p.stream_packed(&w, &q, &norm, &x[1], &streams[1]);
                 });
-                assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?} at {pos}");
-                let [found, expected] = streams.map(|stream| read(gpu, &stream.words));
+                assert_eq!(read(gpu, &x[0]).await, read(gpu, &x[1]).await, "{format:?} at {pos}");
+                let [found, expected] =
+                    read_both(gpu, streams.each_ref().map(|stream| &stream.words)).await;
                 assert_eq!(found, expected, "{format:?} at {pos}");
             }
         }
     };
-    on_each_device_and_as_cards(check);
-    check(of_16_lanes());
+    on_each_device_and_as_cards(&check).await;
+    check(of_16_lanes()).await;
 }
 
-#[test]
-fn gemm_packed_multiplies_tiles() {
+pub(crate) async fn gemm_packed_multiplies_tiles() {
     for (i, gpu) in [device(), without_packed_dot()].into_iter().enumerate() {
         let mut random = Random(18);
         let cases = [(128, 1, 1), (768, 65, 31), (2304, 130, 70)];
@@ -652,7 +687,13 @@ fn gemm_packed_multiplies_tiles() {
                 expected.push(BEFORE);
                 size.push(0.0);
                 let what = format!("{format:?}, {k} x {rows}, {n_tokens} tokens, {product:?}");
-                assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| size[i]);
+                assert_close(
+                    ("gemm_packed", &what),
+                    &read(gpu, &y).await,
+                    &expected,
+                    RELATIVE,
+                    |i| size[i],
+                );
             }
         }
     }
@@ -693,14 +734,13 @@ fn hard_integers(n_tokens: usize, k: usize) -> Vec<f32> {
 }
 
 /// Codes of 1 bit give the bits of the same codes of 2 bits, in every kernel that takes both.
-#[test]
-fn one_bit_gives_what_two_bits_give() {
+pub(crate) async fn one_bit_gives_what_two_bits_give() {
     // Rows that end within a block of 1024 values, and tokens that do not fill a tile.
     let (k, rows, n_tokens) = (1152, 64, 5);
     let x = hard_integers(n_tokens, k);
     let ids: Vec<u32> = (0..n_tokens as u32).collect();
     let gated = Product::Gated(Activation::Silu);
-    let results = |gpu: &Gpu, bits| {
+    let results = async |gpu: &Gpu, bits| {
         let format = Format { bits, ..FORMATS[1] };
         let w = hard_bits(format, k, rows, 1).upload(gpu, &[]);
         let pair = hard_bits(format, k, rows, 2).upload(gpu, &[]);
@@ -721,10 +761,13 @@ fn one_bit_gives_what_two_bits_give() {
         if gpu.tuning.lanes >= MIN_LANES {
             run(gpu, &step(3, 1), |p| p.stream_packed(&w, &q, &norm, &sum, &stream));
         }
-        let floats: Vec<_> = y.iter().chain([&embedded, &sum]).map(|y| read(gpu, y)).collect();
-        (floats, read(gpu, &stream.words))
+        let mut floats = Vec::new();
+        for y in y.iter().chain([&embedded, &sum]) {
+            floats.push(read(gpu, y).await);
+        }
+        (floats, read(gpu, &stream.words).await)
     };
     for gpu in [device(), of_16_lanes()] {
-        assert_eq!(results(gpu, 1), results(gpu, 2));
+        assert_eq!(results(gpu, 1).await, results(gpu, 2).await);
     }
 }

@@ -2,13 +2,12 @@
 
 use tritloom::kernels::{DenseType, FEW};
 
-use crate::device::{on_each_device_and_as_cards, read, run, step};
-use crate::embed::{hard_values, upload};
-use crate::support::Random;
+use super::device::{on_each_device_and_as_cards, read, run, step};
+use super::embed::{hard_values, upload};
+use super::random::Random;
 
-#[test]
-fn gemm_lm_head_equals_gemv_lm_head_to_the_bit() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn gemm_lm_head_equals_gemv_lm_head_to_the_bit() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(31);
         for (k, rows, ty, cuts) in [
             (128, 1, DenseType::F16, &[][..]),
@@ -23,18 +22,17 @@ fn gemm_lm_head_equals_gemv_lm_head_to_the_bit() {
             let embd = upload(gpu, &w, k, ty, cuts);
             let logits = gpu.upload("logits", &vec![f32::NAN; FEW * rows]);
             run(gpu, &step(0, FEW), |p| p.gemm_lm_head(&embd, &d_x, &logits));
-            let one_by_one: Vec<f32> = x
-                .chunks(k)
-                .flat_map(|x| {
-                    let (x, logits) = (gpu.upload("x", x), gpu.buffer("logits", rows));
-                    run(gpu, &step(0, 1), |p| match ty {
-                        DenseType::F16Split => p.gemv_lm_head_split(&embd, &x, &logits),
-                        _ => p.gemv_lm_head(&embd, &x, &logits),
-                    });
-                    read(gpu, &logits)
-                })
-                .collect();
-            assert_eq!(read(gpu, &logits), one_by_one, "{k} x {rows}, {ty:?}");
+            let mut one_by_one = Vec::new();
+            for x in x.chunks(k) {
+                let (x, logits) = (gpu.upload("x", x), gpu.buffer("logits", rows));
+                run(gpu, &step(0, 1), |p| match ty {
+                    DenseType::F16Split => p.gemv_lm_head_split(&embd, &x, &logits),
+                    _ => p.gemv_lm_head(&embd, &x, &logits),
+                });
+                one_by_one.extend(read(gpu, &logits).await);
+            }
+            assert_eq!(read(gpu, &logits).await, one_by_one, "{k} x {rows}, {ty:?}");
         }
-    });
+    })
+    .await;
 }

@@ -4,12 +4,14 @@ use tritloom::gpu::{Buffer, Gpu, Step};
 use tritloom::kernels::{AttentionShape, KvCache, KvType, Norm, Product, max_normed_columns};
 use tritloom::reference::ops;
 
-use crate::attention::{ATTENTION_DECODE, Case, merged};
-use crate::device::{on_each_card, on_each_device, read, run, step, without_packed_dot};
-use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight, quantized};
-use crate::rope_kv::{self, pair, rope_table, values};
-use crate::support::Random;
-use crate::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES, cuts};
+use super::attention::{ATTENTION_DECODE, Case, merged};
+use super::device::{
+    assert_close, on_each_card, on_each_device, read, read_both, run, step, without_packed_dot,
+};
+use super::random::Random;
+use super::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight, quantized};
+use super::rope_kv::{self, pair, rope_table, values};
+use super::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES, cuts};
 
 /// One token's input, normed and quantised by the reference.
 struct Input {
@@ -52,12 +54,11 @@ fn glu(gate: (f32, f32), up: (f32, f32)) -> (f32, f32) {
     (v, off.into_iter().fold(RELATIVE * v.abs(), f32::max))
 }
 
+/// `expected` has each value with its tolerance.
 #[track_caller]
-fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (i, (f, (e, off))) in found.iter().zip(expected).enumerate() {
-        assert!((f - e).abs() <= *off, "{what}, at {i}: {f}, not {e} within {off}");
-    }
+fn check(kernel: &str, what: &str, found: &[f32], expected: &[(f32, f32)]) {
+    let (values, allowed): (Vec<f32>, Vec<f32>) = expected.iter().copied().unzip();
+    assert_close((kernel, what), found, &values, 1.0, |i| allowed[i]);
 }
 
 /// `k` and rows: the least, about a workgroup's rows, the sizes of the 2B-4T model, the longest row
@@ -66,7 +67,7 @@ const SHAPES: [(usize, usize); 6] =
     [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (8960, 31)];
 
 /// `norm_gemv` with each of the hard rows, with a norm and without one.
-fn check_norm_gemv(
+async fn check_norm_gemv(
     gpu: &Gpu,
     (k, rows): (usize, usize),
     product: Product,
@@ -101,42 +102,39 @@ fn check_norm_gemv(
             expected.push((BEFORE, 0.0));
             let what =
                 format!("{k} x {rows}, row {token}, {product:?}, {has_norm}, cut at {cuts:?}");
-            check(&what, &read(gpu, &y), &expected);
+            check("norm_gemv", &what, &read(gpu, &y).await, &expected);
         }
     }
 }
 
 /// Every product, whole and in shards.
-#[test]
-fn norm_gemv_handles_hard_rows() {
-    let test = |gpu: &Gpu| {
+pub(crate) async fn norm_gemv_handles_hard_rows() {
+    let test = async |gpu: &Gpu| {
         let mut random = Random(21);
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
-            check_norm_gemv(gpu, (k, rows), PRODUCTS[i % 3], &cuts(rows, i), &mut random);
+            check_norm_gemv(gpu, (k, rows), PRODUCTS[i % 3], &cuts(rows, i), &mut random).await;
         }
     };
-    on_each_device(test);
-    test(without_packed_dot());
+    on_each_device(&test).await;
+    test(without_packed_dot()).await;
 }
 
 /// Long rows have as many threads as a card allows.
-#[test]
-fn norm_gemv_takes_long_rows() {
-    let test = |gpu: &Gpu| {
+pub(crate) async fn norm_gemv_takes_long_rows() {
+    let test = async |gpu: &Gpu| {
         let mut random = Random(24);
         let most = max_normed_columns(&gpu.tuning, gpu.subgroups);
         for (i, k) in [9216, most].into_iter().enumerate() {
-            check_norm_gemv(gpu, (k, 35), PRODUCTS[i + 1], &cuts(35, i), &mut random);
+            check_norm_gemv(gpu, (k, 35), PRODUCTS[i + 1], &cuts(35, i), &mut random).await;
         }
     };
-    on_each_card(test);
-    test(without_packed_dot());
+    on_each_card(&test).await;
+    test(without_packed_dot()).await;
 }
 
 /// A token must give the same bits in a chunk, which norms it in a dispatch of its own.
-#[test]
-fn products_that_norm_their_input_give_the_same_bits() {
-    on_each_card(|gpu| {
+pub(crate) async fn products_that_norm_their_input_give_the_same_bits() {
+    on_each_card(async |gpu| {
         let mut random = Random(25);
         let rows = 33;
         for k in [2560, 9216] {
@@ -154,14 +152,17 @@ fn products_that_norm_their_input_give_the_same_bits() {
                     p.rms_norm_quantize(&d_x, &norm, &q);
                     p.gemv_i2s(&w, &q, &two, Product::Store);
                 });
-                let bits = |y| read(gpu, y).into_iter().map(f32::to_bits).collect::<Vec<_>>();
-                assert_eq!(bits(&one), bits(&two), "{k} columns");
+                let [one, two] = read_both(gpu, [&one, &two])
+                    .await
+                    .map(|y| y.into_iter().map(f32::to_bits).collect::<Vec<_>>());
+                assert_eq!(one, two, "{k} columns");
             }
         }
-    });
+    })
+    .await;
 }
 
-fn check_qkv(gpu: &Gpu, k: usize, shape: AttentionShape, pos: usize, random: &mut Random) {
+async fn check_qkv(gpu: &Gpu, k: usize, shape: AttentionShape, pos: usize, random: &mut Random) {
     let AttentionShape { n_head, n_head_kv, head_dim, kv } = shape;
     let (n_q, n_kv) = (n_head * head_dim, n_head_kv * head_dim);
     let (x, weight) = (hard_rows(k, random)[..k].to_vec(), hard_weight(k, random));
@@ -192,22 +193,31 @@ fn check_qkv(gpu: &Gpu, k: usize, shape: AttentionShape, pos: usize, random: &mu
     };
     let what = format!("{shape:?} at {pos}");
     let scale = 1.0 / (head_dim as f32).sqrt();
-    check(&format!("q, {what}"), &read(gpu, &q), &expected(0..n_q, scale, 0.0));
+    check(
+        "norm_gemv_rope_kv",
+        &format!("q, {what}"),
+        &read(gpu, &q).await,
+        &expected(0..n_q, scale, 0.0),
+    );
     let caches = [(cache.keys, n_q..n_q + n_kv), (cache.values, n_q + n_kv..n_q + 2 * n_kv)];
     for (cache, rows) in caches {
-        let words = read(gpu, &cache);
+        let words = read(gpu, &cache).await;
         let per_position = words.len() / n_ctx;
         let written = (pos + 1) * per_position..(pos + 2) * per_position;
         let found = values(&words[written.clone()], &shape);
-        check(&format!("rows {rows:?}, {what}"), &found, &expected(rows, 1.0, f16));
+        check(
+            "norm_gemv_rope_kv",
+            &format!("rows {rows:?}, {what}"),
+            &found,
+            &expected(rows, 1.0, f16),
+        );
         let untouched = (0..words.len()).filter(|i| !written.contains(i));
         assert!({ untouched }.all(|i| words[i] == rope_kv::BEFORE), "{what}: wrote elsewhere");
     }
 }
 
-#[test]
-fn norm_gemv_rope_kv_rotates_and_stores() {
-    let test = |gpu: &Gpu| {
+pub(crate) async fn norm_gemv_rope_kv_rotates_and_stores() {
+    let test = async |gpu: &Gpu| {
         let mut random = Random(22);
         use KvType::{F16, F32};
         for (n_head, n_head_kv, head_dim, kv) in
@@ -215,20 +225,19 @@ fn norm_gemv_rope_kv_rotates_and_stores() {
         {
             for pos in [0, 5, 700] {
                 let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
-                check_qkv(gpu, 384, shape, pos, &mut random);
+                check_qkv(gpu, 384, shape, pos, &mut random).await;
             }
         }
         // Such rows have more lanes.
         let shape = AttentionShape { n_head: 1, n_head_kv: 1, head_dim: 64, kv: F16 };
-        check_qkv(gpu, 4096, shape, 5, &mut random);
+        check_qkv(gpu, 4096, shape, 5, &mut random).await;
     };
-    on_each_device(test);
-    test(without_packed_dot());
+    on_each_device(&test).await;
+    test(without_packed_dot()).await;
 }
 
-#[test]
-fn merge_norm_gemv_merges_splits() {
-    let test = |gpu: &Gpu| {
+pub(crate) async fn merge_norm_gemv_merges_splits() {
+    let test = async |gpu: &Gpu| {
         let mut random = Random(23);
         for (i, (n_head, n_head_kv, head_dim)) in
             [(2, 1, 64), (20, 5, 128), (4, 2, 96), (16, 16, 8)].into_iter().enumerate()
@@ -242,10 +251,10 @@ fn merge_norm_gemv_merges_splits() {
             // Up to four splits, each number has a pipeline of its own.
             for (pos, split_len) in [(0, 64), (64, 64), (130, 64), (255, 64), (699, 64), (699, 700)]
             {
-                let case = Case::new(shape, crate::attention::step(pos, 1, split_len), &mut random);
+                let case = Case::new(shape, super::attention::step(pos, 1, split_len), &mut random);
                 let partials = case.partials(gpu, ATTENTION_DECODE);
                 // The expected values come from the GPU's partials: attention has its own test.
-                let merged = merged(gpu, &case, &partials);
+                let merged = merged(gpu, &case, &partials).await;
                 for has_norm in [true, false] {
                     // Pipelines are slow to compile: without a norm, one of each kind of head.
                     if !has_norm && i % 3 == 0 {
@@ -259,11 +268,11 @@ fn merge_norm_gemv_merges_splits() {
                         v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect();
                     expected.push((BEFORE, 0.0));
                     let what = format!("{shape:?}, {has_norm}, {:?}", case.step);
-                    check(&what, &read(gpu, &y), &expected);
+                    check("merge_norm_gemv", &what, &read(gpu, &y).await, &expected);
                 }
             }
         }
     };
-    on_each_device(test);
-    test(without_packed_dot());
+    on_each_device(&test).await;
+    test(without_packed_dot()).await;
 }

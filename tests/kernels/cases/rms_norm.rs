@@ -5,8 +5,8 @@ use tritloom::gpu::Gpu;
 use tritloom::kernels::{Norm, Quantized};
 use tritloom::reference::ops;
 
-use crate::device::{assert_close, on_each_device, read, run, step};
-use crate::support::Random;
+use super::device::{assert_close, on_each_device, read, run, step};
+use super::random::Random;
 
 /// The error of f32 sums of up to 6912 squares in 256 lanes, of a square root and of two products.
 pub(crate) const RELATIVE: f32 = 2e-6;
@@ -74,9 +74,8 @@ pub(crate) fn hard_weight(n: usize, random: &mut Random) -> Vec<f32> {
     (0..n).map(|i| weight(i, random)).collect()
 }
 
-#[test]
-fn rms_norm_norms_the_last_token() {
-    on_each_device(|gpu| {
+pub(crate) async fn rms_norm_norms_the_last_token() {
+    on_each_device(async |gpu| {
         let mut random = Random(3);
         // This kernel takes any size, such as a prime or one more than a workgroup.
         for n in [1, 128, 257, 384, 2560, 6907] {
@@ -88,17 +87,17 @@ fn rms_norm_norms_the_last_token() {
                 let y = gpu.upload("y", &vec![f32::NAN; n]);
                 run(gpu, &step(7, token + 1), |p| p.rms_norm(&d_x, &norm, &y));
                 let what = format!("{n} values, row {token}");
-                assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| {
+                assert_close(("rms_norm", &what), &read(gpu, &y).await, &expected, RELATIVE, |i| {
                     expected[i].abs().max(1e-30)
                 });
             }
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn rms_norm_of_all_norms_every_token() {
-    on_each_device(|gpu| {
+pub(crate) async fn rms_norm_of_all_norms_every_token() {
+    on_each_device(async |gpu| {
         let mut random = Random(33);
         for n in [1, 257, 2560] {
             let (x, weight) = (hard_rows(n, &mut random), hard_weight(n, &mut random));
@@ -108,14 +107,20 @@ fn rms_norm_of_all_norms_every_token() {
             run(gpu, &step(7, x.len() / n), |p| p.rms_norm_of_all(&d_x, &norm, &y));
             let expected = ops::rms_norm(&x, &weight, 1e-5);
             let size = |i: usize| expected[i].abs().max(1e-30);
-            assert_close(&format!("{n} values"), &read(gpu, &y), &expected, RELATIVE, size);
+            assert_close(
+                ("rms_norm", &format!("{n} values")),
+                &read(gpu, &y).await,
+                &expected,
+                RELATIVE,
+                size,
+            );
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn rms_norm_quantize_handles_every_token() {
-    on_each_device(|gpu| {
+pub(crate) async fn rms_norm_quantize_handles_every_token() {
+    on_each_device(async |gpu| {
         let mut random = Random(4);
         for n in [128, 384, 640, 2560, 6912] {
             let (x, weight) = (hard_rows(n, &mut random), hard_weight(n, &mut random));
@@ -125,14 +130,15 @@ fn rms_norm_quantize_handles_every_token() {
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
             run(gpu, &step(7, n_tokens), |p| p.rms_norm_quantize(&d_x, &norm, &y));
             let normed = ops::rms_norm(&x, &weight, 1e-5);
-            check_quantized(gpu, &format!("{n} values"), &y, &normed, n);
+            check_quantized(gpu, ("rms_norm_quantize", &format!("{n} values")), &y, &normed, n)
+                .await;
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn quantize_rows_quantizes_without_a_norm() {
-    on_each_device(|gpu| {
+pub(crate) async fn quantize_rows_quantizes_without_a_norm() {
+    on_each_device(async |gpu| {
         let mut random = Random(5);
         for n in [128, 640, 6912] {
             let x = hard_rows(n, &mut random);
@@ -140,16 +146,16 @@ fn quantize_rows_quantizes_without_a_norm() {
             let y = quantized(gpu, n, n_tokens);
             let d_x = gpu.upload("x", &x);
             run(gpu, &step(7, n_tokens), |p| p.quantize_rows(&d_x, n, &y));
-            check_quantized(gpu, &format!("{n} values"), &y, &x, n);
+            check_quantized(gpu, ("quantize_rows", &format!("{n} values")), &y, &x, n).await;
         }
-    });
+    })
+    .await;
 }
 
 /// Halves are rounded to the even neighbour. With x = ±1 the normed value is ± the weight. The
 /// largest is 127, so the scale is 1 and values are rounded unscaled.
-#[test]
-fn halves_are_rounded_to_even() {
-    on_each_device(|gpu| {
+pub(crate) async fn halves_are_rounded_to_even() {
+    on_each_device(async |gpu| {
         let weight: Vec<f32> =
             (0..128).map(|i| i as f32 - if i < 127 { 0.5 } else { 0.0 }).collect();
         let x: Vec<f32> = (0..128).map(|i| if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
@@ -157,10 +163,11 @@ fn halves_are_rounded_to_even() {
         let d_x = gpu.upload("x", &x);
         let norm = Norm { weight: gpu.upload("weight", &weight), eps: 0.0 };
         run(gpu, &step(0, 1), |p| p.rms_norm_quantize(&d_x, &norm, &y));
-        assert_eq!(read(gpu, &y.scale)[0][0], 1.0);
+        assert_eq!(read(gpu, &y.scale).await[0][0], 1.0);
         let normed: Vec<f32> = x.iter().zip(&weight).map(|(x, w)| x * w).collect();
-        assert_eq!(unpack_quantized(&read(gpu, &y.q)), ops::quantize(&normed).0);
-    });
+        assert_eq!(unpack_quantized(&read(gpu, &y.q).await), ops::quantize(&normed).0);
+    })
+    .await;
 }
 
 /// Buffers for `n_tokens` rows of `n` values.
@@ -174,9 +181,14 @@ pub(crate) fn quantized(gpu: &Gpu, n: usize, n_tokens: usize) -> Quantized {
 /// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`. The integers equal those of
 /// [`ops::quantize`], except where a value is near a half. The sum of the integers and the scale
 /// are checked too.
-#[track_caller]
-pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f32], n: usize) {
-    let (found, scales) = (unpack_quantized(&read(gpu, &y.q)), read(gpu, &y.scale));
+pub(crate) async fn check_quantized(
+    gpu: &Gpu,
+    (kernel, what): (&str, &str),
+    y: &Quantized,
+    normed: &[f32],
+    n: usize,
+) {
+    let (found, scales) = (unpack_quantized(&read(gpu, &y.q).await), read(gpu, &y.scale).await);
     let mut tipped = 0;
     for (token, row) in normed.chunks(n).enumerate() {
         let (expected, s) = ops::quantize(row);
@@ -190,9 +202,12 @@ pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f3
             tipped += usize::from(f != e);
         }
         let [found_s, sum] = scales[token];
-        assert!(
-            (found_s - s).abs() <= RELATIVE * s,
-            "{what}, token {token}: scale {found_s}, not {s}"
+        assert_close(
+            (kernel, &format!("{what}, token {token}: scale")),
+            &[found_s],
+            &[s],
+            RELATIVE,
+            |_| s,
         );
         let expected: i32 = found.iter().map(|&q| i32::from(q)).sum();
         assert_eq!(sum, expected as f32, "{what}, token {token}: sum of q");

@@ -3,11 +3,10 @@
 use tritloom::gpu::Buffer;
 use tritloom::kernels::{PROBED_TOGETHER, probed_sums};
 
-use crate::device::{device, read, run, step};
-use crate::support::Random;
+use super::device::{device, read, run, step};
+use super::random::Random;
 
-#[test]
-fn the_probe_reads_everything_once() {
+pub(crate) async fn the_probe_reads_everything_once() {
     let gpu = device();
     let mut random = Random(3);
     let together = PROBED_TOGETHER;
@@ -25,6 +24,6 @@ fn the_probe_reads_everything_once() {
                 vectors.iter().flatten().fold(0, |sum: u32, word| sum.wrapping_add(*word))
             })
             .collect();
-        assert_eq!(read(gpu, &sums), expected, "{count}");
+        assert_eq!(read(gpu, &sums).await, expected, "{count}");
     }
 }

@@ -4,9 +4,9 @@ use half::f16;
 use tritloom::gpu::Gpu;
 use tritloom::kernels::{Dense, DenseType, Shard};
 
-use crate::device::{device, read, run, step};
-use crate::greedy_lm_head::split;
-use crate::support::Random;
+use super::device::{device, read, run, step};
+use super::greedy_lm_head::split;
+use super::random::Random;
 
 /// `values` `[rows, k]` on the GPU, cut before the rows in `cuts`.
 pub(crate) fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &[usize]) -> Dense {
@@ -52,8 +52,7 @@ pub(crate) fn hard_values(n: usize, random: &mut Random) -> Vec<f32> {
     (0..n).map(|i| value(i, random)).collect()
 }
 
-#[test]
-fn embed_copies_the_rows_of_all_shards() {
+pub(crate) async fn embed_copies_the_rows_of_all_shards() {
     let gpu = device();
     let mut random = Random(5);
     for (k, rows) in [(128, 1), (384, 65), (2560, 300), (6912, 63)] {
@@ -76,7 +75,7 @@ fn embed_copies_the_rows_of_all_shards() {
                 .flat_map(|&id| &values[id as usize * k..][..k])
                 .map(|value| scale * value)
                 .collect();
-            assert_eq!(read(gpu, &x), expected, "{k} x {rows}, {ty:?}");
+            assert_eq!(read(gpu, &x).await, expected, "{k} x {rows}, {ty:?}");
         }
     }
 }

@@ -5,13 +5,12 @@ use half::f16;
 use tritloom::kernels::DenseType;
 use tritloom::reference::ops;
 
-use crate::device::{assert_close, on_each_device_and_as_cards, read, run, step};
-use crate::embed::{hard_values, upload};
-use crate::support::Random;
+use super::device::{assert_close, on_each_device_and_as_cards, read, run, step};
+use super::embed::{hard_values, upload};
+use super::random::Random;
 
-#[test]
-fn gemv_lm_head_computes_every_shard() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn gemv_lm_head_computes_every_shard() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(6);
         for (k, rows) in [(128, 1), (384, 63), (6912, 65), (2560, 1000)] {
             let w: Vec<f32> = hard_values(rows * k, &mut random);
@@ -32,8 +31,15 @@ fn gemv_lm_head_computes_every_shard() {
                 let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
                 run(gpu, &step(0, 1), |p| p.gemv_lm_head(&embd, &d_x, &logits));
                 let what = format!("{k} x {rows}, {ty:?}");
-                assert_close(&what, &read(gpu, &logits), &expected, 1e-6, |i| size[i]);
+                assert_close(
+                    ("gemv_lm_head", &what),
+                    &read(gpu, &logits).await,
+                    &expected,
+                    1e-6,
+                    |i| size[i],
+                );
             }
         }
-    });
+    })
+    .await;
 }

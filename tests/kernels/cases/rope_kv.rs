@@ -5,9 +5,9 @@ use tritloom::gpu::{Gpu, Row, Step};
 use tritloom::kernels::{AttentionShape, KvCache, KvType, Norm};
 use tritloom::reference::ops;
 
-use crate::device::{assert_close, device, read, run, step};
-use crate::rms_norm::hard_weight;
-use crate::support::Random;
+use super::device::{assert_close, device, read, run, step};
+use super::random::Random;
+use super::rms_norm::hard_weight;
 
 const BASE: f64 = 500_000.0;
 
@@ -27,7 +27,7 @@ pub(crate) fn rope_table(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
 }
 
 /// With `norms`, `norm_rope_kv`.
-fn check(
+async fn check(
     gpu: &Gpu,
     shape: &AttentionShape,
     norms: bool,
@@ -62,8 +62,10 @@ fn check(
         false => p.rope_kv(&d_qkv, &d_table, &q, &cache, false),
     });
 
+    let kernel = if norms { "norm_rope_kv" } else { "rope_kv" };
     let what = format!("{shape:?} at {pos}");
-    let (q, k, v) = (read(gpu, &q), read(gpu, &cache.keys), read(gpu, &cache.values));
+    let (q, k, v) =
+        (read(gpu, &q).await, read(gpu, &cache.keys).await, read(gpu, &cache.values).await);
     let per_position = words / n_ctx;
     for (token, row) in qkv.chunks(n_q + 2 * n_kv).enumerate() {
         let (at, stored) = (pos + token, first + pos + token);
@@ -80,17 +82,19 @@ fn check(
         // tolerance.
         // A norm adds a sum of squares and three roundings.
         let exact = if norms { 2e-6 } else { 4e-7 };
-        assert_close(&what, &q[token * n_q..][..n_q], &expected_q, exact, |i| {
+        assert_close((kernel, &what), &q[token * n_q..][..n_q], &expected_q, exact, |i| {
             pair(&expected_q, head_dim, i)
         });
         let found = values(&k[stored * per_position..][..per_position], shape);
         let size = |i: usize| {
             exact * pair(&expected_k, head_dim, i) + rounding(&expected_k, shape, true, i)
         };
-        assert_close(&what, &found, &expected_k, 1.0, size);
+        assert_close((kernel, &what), &found, &expected_k, 1.0, size);
         let found = values(&v[stored * per_position..][..per_position], shape);
         let expected_v = &row[n_q + n_kv..];
-        assert_close(&what, &found, expected_v, 1.0, |i| rounding(expected_v, shape, false, i));
+        assert_close((kernel, &what), &found, expected_v, 1.0, |i| {
+            rounding(expected_v, shape, false, i)
+        });
     }
     let written = (first + pos) * per_position..n_ctx * per_position;
     for cache in [&k, &v] {
@@ -143,24 +147,22 @@ pub(crate) fn values(words: &[u32], shape: &AttentionShape) -> Vec<f32> {
     }
 }
 
-#[test]
-fn heads_are_rotated_and_stored() {
+pub(crate) async fn heads_are_rotated_and_stored() {
     for (n_head, n_head_kv, head_dim) in
         [(1, 1, 64), (4, 2, 64), (20, 5, 128), (3, 1, 96), (2, 1, 256)]
     {
         for (_, kv) in KvType::ALL {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
             for (pos, n_tokens, n_ctx) in [(0, 1, 1), (0, 3, 5), (5, 4, 16), (1000, 1, 1001)] {
-                check(device(), &shape, false, pos, n_tokens, n_ctx);
-                check(device(), &shape, true, pos, n_tokens, n_ctx);
+                check(device(), &shape, false, pos, n_tokens, n_ctx).await;
+                check(device(), &shape, true, pos, n_tokens, n_ctx).await;
             }
         }
     }
 }
 
 /// Each row of a step goes to its own position in its own range of the cache.
-#[test]
-fn texts_in_rows_are_stored_in_their_ranges() {
+pub(crate) async fn texts_in_rows_are_stored_in_their_ranges() {
     let gpu = device();
     let shape = AttentionShape { n_head: 2, n_head_kv: 1, head_dim: 64, kv: KvType::F32 };
     let (n_ctx, n_qkv) = (16, 4 * 64);
@@ -176,7 +178,7 @@ fn texts_in_rows_are_stored_in_their_ranges() {
     let mut all = Step { n_tokens: 2, ..Step::default() };
     all.rows[..2].copy_from_slice(&rows);
     for has_norms in [false, true] {
-        let store = |step: &Step, qkv: &[f32]| {
+        let store = async |step: &Step, qkv: &[f32]| {
             let cache = || gpu.upload("cache", &vec![BEFORE; shape.cache_bytes(n_ctx) / 4]);
             let cache = KvCache { shape, keys: cache(), values: cache() };
             let q = gpu.upload("q", &vec![f32::NAN; qkv.len() / 2]);
@@ -185,11 +187,16 @@ fn texts_in_rows_are_stored_in_their_ranges() {
                 true => p.norm_rope_kv(&qkv, &norms, &table, &q, &cache, true),
                 false => p.rope_kv(&qkv, &table, &q, &cache, true),
             });
-            (read(gpu, &q), [read(gpu, &cache.keys), read(gpu, &cache.values)].concat())
+            (
+                read(gpu, &q).await,
+                [read(gpu, &cache.keys).await, read(gpu, &cache.values).await].concat(),
+            )
         };
-        let (q, stored) = store(&all, &qkv);
-        let singles = rows.iter().zip(qkv.chunks(n_qkv)).map(|(row, qkv)| store(&alone(*row), qkv));
-        let singles: Vec<_> = singles.collect();
+        let (q, stored) = store(&all, &qkv).await;
+        let mut singles = Vec::new();
+        for (row, qkv) in rows.iter().zip(qkv.chunks(n_qkv)) {
+            singles.push(store(&alone(*row), qkv).await);
+        }
         assert_eq!(q, [&singles[0].0[..], &singles[1].0].concat());
         let both = singles[0].1.iter().zip(&singles[1].1);
         let expected: Vec<u32> = both.map(|(a, b)| if *a == BEFORE { *b } else { *a }).collect();

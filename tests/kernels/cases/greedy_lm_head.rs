@@ -13,9 +13,12 @@ use tritloom::kernels::{
 };
 use tritloom::sampling::{Mask, Sampling};
 
-use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, run, step};
-use crate::embed::{hard_values, upload};
-use crate::support::Random;
+use super::device::{
+    device, finish, is_slow, note, on_each_device, on_each_device_and_as_cards, read, read_both,
+    run, step,
+};
+use super::embed::{hard_values, upload};
+use super::random::Random;
 
 /// The f16 LM head and the greedy one, for the same embedding, each recorded once.
 struct LmHeads {
@@ -95,19 +98,19 @@ impl LmHeads {
         p.gemv_lm_head(&f16, x, logits);
         p.sample_best(sampling, logits, &best[0], true);
         p.sample_commit(&best[0], &tokens[0], &sampled);
-        let plain = p.finish();
+        let plain = finish(&mut p);
         let [whole, half] = &heads.text;
         p.gemv_upper(sampling, embd, x, approximation, true);
         p.rescore(sampling, &half.penalties, embd, x, approximation, &best[1]);
         p.sample_commit(&best[1], &tokens[1], &sampled);
-        let greedy = p.finish();
+        let greedy = finish(&mut p);
 
         let penalized = gpu.buffer("penalized", rows);
         p.gemv_lm_head(&f16, x, logits);
         p.penalize(whole.adjustments(), &tokens[0], logits, &penalized);
         p.sample_best(sampling, &penalized, &best[0], true);
         p.sample_commit(&best[0], &tokens[0], &sampled);
-        let by_all = p.finish();
+        let by_all = finish(&mut p);
         let adjusted = Approximation {
             error: approximation.error.clone(),
             approx: gpu.buffer("adjusted", ADJUSTED_WORDS * rows),
@@ -118,35 +121,36 @@ impl LmHeads {
         p.penalize_upper(sampling, half.adjustments(), &tokens[1], approximation, &adjusted);
         p.rescore(sampling, &half.penalties, embd, x, &adjusted, &best[1]);
         p.sample_commit(&best[1], &tokens[1], &sampled);
-        let by_half = p.finish();
+        let by_half = finish(&mut p);
         Self { plain, greedy, adjusted: [by_all, by_half], ..heads }
     }
 
     /// The results of both LM heads for one hidden state.
-    fn best(&self, gpu: &Gpu, x: &[f32]) -> [Best; 2] {
-        self.best_of([&self.plain, &self.greedy], gpu, x)
+    async fn best(&self, gpu: &Gpu, x: &[f32]) -> [Best; 2] {
+        self.best_of([&self.plain, &self.greedy], gpu, x).await
     }
 
     /// The results of two plans for one hidden state.
-    fn best_of(&self, plans: [&Plan; 2], gpu: &Gpu, x: &[f32]) -> [Best; 2] {
+    async fn best_of(&self, plans: [&Plan; 2], gpu: &Gpu, x: &[f32]) -> [Best; 2] {
         gpu.write(&self.x, 0, x);
         gpu.run(&plans, &step(0, 1));
+        let blocks = read_both(gpu, self.best.each_ref()).await;
+        let tokens = read_both(gpu, self.tokens.each_ref()).await;
         [0, 1].map(|i| {
             let mut best = (0, NO_TOKEN);
-            for [bits, id] in read(gpu, &self.best[i]) {
+            for &[bits, id] in &blocks[i] {
                 let value = |bits| f32::from_bits(bits);
                 if id != NO_TOKEN && (best.1 == NO_TOKEN || value(bits) > value(best.0)) {
                     best = (bits, id);
                 }
             }
-            (best.0, best.1, read(gpu, &self.tokens[i])[0])
+            (best.0, best.1, tokens[i][0])
         })
     }
 
     /// Asserts that both results are equal.
-    #[track_caller]
-    fn agree(&self, gpu: &Gpu, x: &[f32], what: &str) -> u32 {
-        let [plain, greedy] = self.best(gpu, x);
+    async fn agree(&self, gpu: &Gpu, x: &[f32], what: &str) -> u32 {
+        let [plain, greedy] = self.best(gpu, x).await;
         assert_eq!(greedy, plain, "{what}: bits of the logit, token, next token");
         assert_eq!(greedy.1, greedy.2, "{what}");
         greedy.1
@@ -192,13 +196,12 @@ fn upper(row: &[f32]) -> Vec<f32> {
 
 /// Every finite f16, including -0, is the same after it is split and joined again, beside values of
 /// the same size and of any other.
-#[test]
-fn every_f16_survives_splitting() {
+pub(crate) async fn every_f16_survives_splitting() {
     let bits: Vec<u16> = (0..=u16::MAX).filter(|&bits| f16::from_bits(bits).is_finite()).collect();
     let mixed = (0..bits.len()).map(|i| bits[i * 7919 % bits.len()]);
     let values: Vec<f32> =
         bits.iter().copied().chain(mixed).map(|bits| f16::from_bits(bits).to_f32()).collect();
-    on_each_device(|gpu| {
+    on_each_device(async |gpu| {
         for k in [256, 512, 7680] {
             let values: Vec<f32> =
                 values.iter().copied().cycle().take(values.len().next_multiple_of(k)).collect();
@@ -209,32 +212,34 @@ fn every_f16_survives_splitting() {
             let x = gpu.upload("x", &vec![f32::NAN; values.len()]);
             run(gpu, &step(0, rows), |p| p.embed(&tokens, &embd, 1.0, &x, false));
             let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-            assert!(bits(&read(gpu, &x)) == bits(&values), "rows of {k}");
+            assert!(bits(&read(gpu, &x).await) == bits(&values), "rows of {k}");
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn gemv_lm_head_split_equals_gemv_lm_head_to_the_bit() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn gemv_lm_head_split_equals_gemv_lm_head_to_the_bit() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(21);
         for (k, rows) in [(128, 1), (384, 63), (640, 1000), (6912, 65), (7680, 9)] {
             let w = hard_values(rows * k, &mut random);
             let x: Vec<f32> = (0..k).map(|_| normal(&mut random)).collect();
             let cuts: &[usize] = if rows == 63 || rows == 1000 { &[20, 21, rows - 1] } else { &[] };
             let d_x = gpu.upload("x", &x);
-            let [plain, split] = [DenseType::F16, DenseType::F16Split].map(|ty| {
+            let bits = async |ty| {
                 let embd = upload(gpu, &w, k, ty, cuts);
                 let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
                 run(gpu, &step(0, 1), |p| match ty {
                     DenseType::F16Split => p.gemv_lm_head_split(&embd, &d_x, &logits),
                     _ => p.gemv_lm_head(&embd, &d_x, &logits),
                 });
-                read(gpu, &logits).iter().map(|v| v.to_bits()).collect::<Vec<_>>()
-            });
+                read(gpu, &logits).await.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+            };
+            let (plain, split) = (bits(DenseType::F16).await, bits(DenseType::F16Split).await);
             assert_eq!(split, plain, "{k} x {rows}");
         }
-    });
+    })
+    .await;
 }
 
 /// Rows of `k` values that are hard to bound: `(name, row)`.
@@ -282,15 +287,14 @@ pub(crate) fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, V
 /// The stored error is at least the true bound, and hardly more. The approximate logits are the
 /// products with the upper bytes. They are within the error of the true logits and of the logits of
 /// `gemv_lm_head`.
-#[test]
-fn approximate_logits_are_within_their_error() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn approximate_logits_are_within_their_error() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(22);
         for (k, cuts) in [(128, &[][..]), (384, &[5, 6]), (7680, &[])] {
             let rows = hard_rows(k, &mut random);
             let values: Vec<f32> = rows.iter().flat_map(|(_, row)| row.clone()).collect();
             let heads = LmHeads::new(gpu, &values, k, cuts);
-            let error = read(gpu, &heads.approximation.error);
+            let error = read(gpu, &heads.approximation.error).await;
             for ((name, row), &error) in rows.iter().zip(&error) {
                 let off = row.iter().zip(upper(row));
                 let d = norm(off.map(|(&e, upper)| f64::from(e) - f64::from(upper)));
@@ -304,7 +308,7 @@ fn approximate_logits_are_within_their_error() {
                 gpu.write(&heads.x, 0, &x);
                 gpu.run(&[&heads.plain, &heads.greedy], &step(0, 1));
                 let (logits, approx) =
-                    (read(gpu, &heads.logits), read(gpu, &heads.approximation.approx));
+                    (read(gpu, &heads.logits).await, read(gpu, &heads.approximation.approx).await);
                 let norm_x = norm(x.iter().map(|&x| f64::from(x)));
                 for (i, (name, row)) in rows.iter().enumerate() {
                     let dot = |row: &[f32]| -> f64 {
@@ -327,10 +331,12 @@ fn approximate_logits_are_within_their_error() {
                         off <= rounding + underflow,
                         "{what}: {off} from the product with the upper bytes"
                     );
+                    note("gemv_upper", (off / (rounding + underflow)) as f32);
                 }
             }
         }
-    });
+    })
+    .await;
 }
 
 /// An embedding of `rows` rows. Many rows are equal or nearly equal, and some are hard to bound. If
@@ -361,13 +367,12 @@ pub(crate) fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random
 /// The greedy token and the bits of its logit equal those of the f16 LM head, also with more shards than
 /// one dispatch reads. The hidden states are
 /// random, or point at a row with twins and near twins, or are hard to bound.
-#[test]
-fn the_greedy_token_equals_the_f16_lm_heads() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn the_greedy_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(23);
         let mut chosen = HashSet::new();
         // SwiftShader takes ten times as long.
-        let share = if gpu.adapter.contains("SwiftShader") { 10 } else { 1 };
+        let share = if is_slow(gpu) { 10 } else { 1 };
         for (k, rows, cuts, loud, states) in [
             (128, 1100, &[][..], false, 550),
             (384, 600, &[200, 300, 301, 500], true, 300),
@@ -376,7 +381,7 @@ fn the_greedy_token_equals_the_f16_lm_heads() {
             let embedding = adversarial(k, rows, loud, &mut random);
             let heads = LmHeads::new(gpu, &embedding.concat(), k, cuts);
             for (name, x) in hard_states(k, &mut random) {
-                heads.agree(gpu, &x, &format!("{k} x {rows}, {name}"));
+                heads.agree(gpu, &x, &format!("{k} x {rows}, {name}")).await;
             }
             for i in 0..states / share {
                 let towards = &embedding[random.below(rows)];
@@ -385,20 +390,20 @@ fn the_greedy_token_equals_the_f16_lm_heads() {
                 let sign = if i % 5 == 4 { -size } else { size };
                 let x: Vec<f32> =
                     towards.iter().map(|e| sign * (e + noise * normal(&mut random))).collect();
-                chosen.insert(heads.agree(gpu, &x, &format!("{k} x {rows}, state {i}")));
+                chosen.insert(heads.agree(gpu, &x, &format!("{k} x {rows}, state {i}")).await);
             }
         }
         assert!(chosen.len() > 200 / share, "{} tokens", chosen.len());
         let one = LmHeads::new(gpu, &[1.0; 128], 128, &[]);
-        assert_eq!(one.agree(gpu, &[-1.0; 128], "a vocabulary of one"), 0);
-    });
+        assert_eq!(one.agree(gpu, &[-1.0; 128], "a vocabulary of one").await, 0);
+    })
+    .await;
 }
 
 /// Any temperature and seed draws the same token from half of the bytes as from all, also where the
 /// hidden state is hard to bound.
-#[test]
-fn a_drawn_token_equals_the_f16_lm_heads() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn a_drawn_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(27);
         let (k, rows) = (384, 600);
         let embedding = adversarial(k, rows, true, &mut random).concat();
@@ -410,16 +415,16 @@ fn a_drawn_token_equals_the_f16_lm_heads() {
             let sampling = Sampling { temperature, seed, ..Sampling::default() };
             gpu.write(&heads.sampling, 0, &[(&sampling).into()]);
             let (name, x) = &states[seed as usize % states.len()];
-            chosen.insert(heads.agree(gpu, x, &format!("{name}, {sampling:?}")));
+            chosen.insert(heads.agree(gpu, x, &format!("{name}, {sampling:?}")).await);
         }
         assert!(chosen.len() > 20, "{} tokens", chosen.len());
-    });
+    })
+    .await;
 }
 
 /// With biases and penalties too, greedily and drawn. Each token that is chosen counts for the next.
-#[test]
-fn an_adjusted_token_equals_the_f16_lm_heads() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn an_adjusted_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(28);
         let (k, rows) = (384, 600);
         let embedding = adversarial(k, rows, true, &mut random);
@@ -440,7 +445,7 @@ fn an_adjusted_token_equals_the_f16_lm_heads() {
         ];
         let mut chosen = HashSet::new();
         // SwiftShader takes ten times as long: each setting runs on a quarter of the states there.
-        let share = if gpu.adapter.contains("SwiftShader") { 4 } else { 1 };
+        let share = if is_slow(gpu) { 4 } else { 1 };
         for [repeat_penalty, presence_penalty, frequency_penalty, temperature] in settings {
             let penalties = Sampling {
                 repeat_penalty,
@@ -466,22 +471,22 @@ fn an_adjusted_token_equals_the_f16_lm_heads() {
                 gpu.write(&text.biases, 0, &biases);
             }
             for (n, x) in states.iter().enumerate().skip(chosen.len() % share).step_by(share) {
-                let [all, half] = heads.best_of(heads.adjusted.each_ref(), gpu, x);
+                let [all, half] = heads.best_of(heads.adjusted.each_ref(), gpu, x).await;
                 assert_eq!(half, all, "{penalties:?}, state {n}");
                 chosen.insert(half.1);
             }
-            let counts = heads.text.each_ref().map(|text| read(gpu, &text.counts));
+            let counts = read_both(gpu, heads.text.each_ref().map(|text| &text.counts)).await;
             assert_eq!(counts[0], counts[1]);
         }
         assert!(chosen.len() > 15 / share, "{} tokens", chosen.len());
-    });
+    })
+    .await;
 }
 
 /// With masks too: of many tokens and of few, of the last one alone, and of none in most vocabulary blocks.
 /// The best token of all is never allowed.
-#[test]
-fn a_masked_token_equals_the_f16_lm_heads() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn a_masked_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(async |gpu| {
         let mut random = Random(29);
         let (k, rows) = (384, 1300);
         let values: Vec<f32> = (0..k * rows).map(|_| rounded(0.05 * normal(&mut random))).collect();
@@ -510,23 +515,23 @@ fn a_masked_token_equals_the_f16_lm_heads() {
                     gpu.write(&text.counts, 0, &Penalties::counts(rows, &[5, 600], &[0, 40]));
                 }
                 for x in [towards(best), vec![0.0; k], vec![1e29; k]] {
-                    let [all, half] = heads.best_of(heads.adjusted.each_ref(), gpu, &x);
+                    let [all, half] = heads.best_of(heads.adjusted.each_ref(), gpu, &x).await;
                     assert_eq!(half, all, "{sampling:?}, mask {n}");
                     assert!(mask.allows(half.1), "{} of mask {n}", half.1);
                 }
             }
         }
-    });
+    })
+    .await;
 }
 
 /// Equal rows in different workgroups and shards: the lowest id wins.
-#[test]
-fn the_lowest_of_equal_rows_wins() {
+pub(crate) async fn the_lowest_of_equal_rows_wins() {
     let mut random = Random(24);
     let (k, rows) = (128, 1300);
     let row: Vec<f32> = (0..k).map(|_| rounded(0.05 * normal(&mut random))).collect();
     let other: Vec<f32> = row.iter().map(|e| -e).collect();
-    on_each_device_and_as_cards(|gpu| {
+    on_each_device_and_as_cards(async |gpu| {
         for (equal, cuts) in [
             (&[0, 1299][..], &[][..]),
             (&[1, 2, 63, 64, 255, 256], &[]),
@@ -536,41 +541,41 @@ fn the_lowest_of_equal_rows_wins() {
             let rows_of = |id: usize| if equal.contains(&id) { &row } else { &other };
             let values: Vec<f32> = (0..rows).flat_map(|id| rows_of(id).clone()).collect();
             let heads = LmHeads::new(gpu, &values, k, cuts);
-            assert_eq!(heads.agree(gpu, &row, "equal rows"), equal[0] as u32);
+            assert_eq!(heads.agree(gpu, &row, "equal rows").await, equal[0] as u32);
         }
         // All rows are equal, so every row is a candidate.
         let heads = LmHeads::new(gpu, &row.repeat(rows), k, &[1299]);
-        assert_eq!(heads.agree(gpu, &row, "all rows equal"), 0);
-    });
+        assert_eq!(heads.agree(gpu, &row, "all rows equal").await, 0);
+    })
+    .await;
 }
 
-#[test]
-fn a_hidden_state_of_nan_gives_no_token() {
+pub(crate) async fn a_hidden_state_of_nan_gives_no_token() {
     let mut random = Random(25);
     let values: Vec<f32> = (0..300 * 128).map(|_| rounded(normal(&mut random))).collect();
     let heads = LmHeads::new(device(), &values, 128, &[]);
-    let id = heads.agree(device(), &vec![f32::NAN; 128], "no numbers");
+    let id = heads.agree(device(), &vec![f32::NAN; 128], "no numbers").await;
     assert_eq!(id, NO_TOKEN);
     let mut x = vec![1.0; 128];
     x[5] = f32::INFINITY;
-    heads.agree(device(), &x, "infinite");
-    heads.agree(device(), &vec![f32::MAX; 128], "overflowing");
+    heads.agree(device(), &x, "infinite").await;
+    heads.agree(device(), &vec![f32::MAX; 128], "overflowing").await;
 }
 
 /// The lower bytes of ruled-out rows are not read: the worst possible lower bytes leave the token
 /// unchanged. Nearly all rows are ruled out, even in a random embedding of real width: of any size,
 /// and with outliers.
-#[test]
-fn most_rows_are_ruled_out() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn most_rows_are_ruled_out() {
+    on_each_device_and_as_cards(async |gpu| {
         for (deviation, outlier) in [(0.02, None), (0.5, None), (3.0, None), (0.02, Some(600.0))] {
-            rules_most_rows_out(gpu, deviation, outlier);
+            rules_most_rows_out(gpu, deviation, outlier).await;
         }
-    });
+    })
+    .await;
 }
 
 /// With one `outlier` in every row.
-fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
+async fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
     let mut random = Random(26);
     let (k, rows) = (2560, 700);
     let mut values: Vec<f32> =
@@ -580,7 +585,7 @@ fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
     }
     let heads = LmHeads::new(gpu, &values, k, &[]);
     let x: Vec<f32> = values[7 * k..8 * k].iter().map(|e| e / deviation).collect();
-    let expected = heads.agree(gpu, &x, "before");
+    let expected = heads.agree(gpu, &x, "before").await;
     assert_eq!(expected, 7);
     let penalties = Sampling { presence_penalty: 1.0, ..Sampling::default() };
     for text in &heads.text {
@@ -590,7 +595,7 @@ fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
 
     let norm_x = norm(x.iter().map(|&x| f64::from(x))) as f32;
     let (approx, error) =
-        (read(gpu, &heads.approximation.approx), read(gpu, &heads.approximation.error));
+        (read(gpu, &heads.approximation.approx).await, read(gpu, &heads.approximation.error).await);
     let end = |id: usize, sign: f32| approx[id] + sign * 1.01 * error[id] * norm_x;
     let lower = (0..rows).map(|id| end(id, -1.0)).fold(f32::MIN, f32::max);
     let out: Vec<usize> = (0..rows).filter(|&id| end(id, 1.0) < lower).collect();
@@ -604,6 +609,6 @@ fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
     for plan in [&heads.greedy, &heads.adjusted[1]] {
         gpu.write(&heads.tokens[1], 0, &[0]);
         gpu.run(&[plan], &step(0, 1));
-        assert_eq!(read(gpu, &heads.tokens[1]), [7]);
+        assert_eq!(read(gpu, &heads.tokens[1]).await, [7]);
     }
 }

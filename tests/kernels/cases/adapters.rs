@@ -6,11 +6,13 @@ use tritloom::kernels::{Added, AttentionShape, Batch, KvType, Norm, Product, Thi
 use tritloom::model::Activation;
 use tritloom::reference::ops;
 
-use crate::attention::{ATTENTION_DECODE, Case, merged};
-use crate::device::{device, on_each_card, on_each_device, read, run, step, without_packed_dot};
-use crate::rms_norm::{hard_rows, hard_weight, quantized};
-use crate::support::Random;
-use crate::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES};
+use super::attention::{self, ATTENTION_DECODE, Case, merged};
+use super::device::{
+    assert_close, device, on_each_card, on_each_device, read, run, step, without_packed_dot,
+};
+use super::random::Random;
+use super::rms_norm::{hard_rows, hard_weight, quantized};
+use super::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES};
 
 const EPS: f32 = 1e-5;
 
@@ -29,17 +31,16 @@ fn dot(a: &[f64], b: impl Iterator<Item = f64>) -> Sized {
     terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
 }
 
+/// The kernels sum in f32.
 #[track_caller]
-fn assert_near(what: &str, found: &[f32], expected: &[Sized]) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (i, (&found, (expected, size))) in found.iter().zip(expected).enumerate() {
-        let off = (f64::from(found) - expected).abs();
-        assert!(off <= 1e-5 * size + 1e-30, "{what}, {i}: {found} {expected}");
-    }
+fn check(kernel: &str, what: &str, found: &[f32], expected: &[Sized]) {
+    let as_f32 = |&(value, size): &Sized| (value as f32, size as f32);
+    let (values, sizes): (Vec<f32>, Vec<f32>) = expected.iter().map(as_f32).unzip();
+    assert_close((kernel, what), found, &values, 1e-5, |i| sizes[i].max(1e-25));
 }
 
-fn bits(gpu: &Gpu, y: &Buffer<f32>) -> Vec<u32> {
-    read(gpu, y).into_iter().map(f32::to_bits).collect()
+async fn bits(gpu: &Gpu, y: &Buffer<f32>) -> Vec<u32> {
+    read(gpu, y).await.into_iter().map(f32::to_bits).collect()
 }
 
 /// First matrices, on a GPU and in f64.
@@ -81,9 +82,8 @@ impl Thins {
 }
 
 /// A token has the same bits alone and among others.
-#[test]
-fn adapter_thin_norms_and_multiplies_hard_rows() {
-    on_each_device(|gpu| {
+pub(crate) async fn adapter_thin_norms_and_multiplies_hard_rows() {
+    on_each_device(async |gpu| {
         let mut random = Random(5);
         for (k, rows) in [(32, 8), (1028, 24), (2560, 48)] {
             let thins = Thins::new(gpu, (k, rows), &mut random);
@@ -101,27 +101,27 @@ fn adapter_thin_norms_and_multiplies_hard_rows() {
                     u
                 });
                 let what = format!("{k} x {rows}, {has_norm}");
-                let found = read(gpu, &few);
+                let found = read(gpu, &few).await;
                 let expected = thins.times(&x, has_norm.then_some(&weight));
-                assert_near(&what, &found[..n * rows], &expected);
+                check("adapter_thin", &what, &found[..n * rows], &expected);
                 assert!(found[n * rows..].iter().all(|value| value.is_nan()), "beyond the step");
-                assert_eq!(bits(gpu, &few), bits(gpu, &many), "{what}");
+                assert_eq!(bits(gpu, &few).await, bits(gpu, &many).await, "{what}");
                 let last = gpu.upload("u", &vec![f32::NAN; 2 * rows]);
                 run(gpu, &step(5, n), |p| {
                     let norm = has_norm.then_some(&norm);
                     p.adapter_thin(&thins.thin, &x_buffer, norm, &last, Batch::Last);
                 });
-                let last = bits(gpu, &last);
-                assert_eq!(last[..rows], bits(gpu, &few)[(n - 1) * rows..n * rows], "{what}");
+                let last = bits(gpu, &last).await;
+                assert_eq!(last[..rows], bits(gpu, &few).await[(n - 1) * rows..n * rows], "{what}");
                 assert_eq!(last[rows..], [f32::NAN.to_bits()].repeat(rows), "beyond the row");
             }
         }
-    });
+    })
+    .await;
 }
 
-#[test]
-fn adapter_thin_merged_merges_splits() {
-    on_each_device(|gpu| {
+pub(crate) async fn adapter_thin_merged_merges_splits() {
+    on_each_device(async |gpu| {
         let mut random = Random(7);
         for (n_head, n_head_kv, head_dim) in [(4, 2, 96), (20, 5, 128)] {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
@@ -131,26 +131,32 @@ fn adapter_thin_merged_merges_splits() {
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: EPS };
             // Up to four splits, each number has a pipeline of its own.
             for (pos, n_tokens, split_len) in [(0, 1, 64), (130, 3, 64), (699, 2, 64)] {
-                let step = crate::attention::step(pos, n_tokens, split_len);
+                let step = attention::step(pos, n_tokens, split_len);
                 let case = Case::new(shape, step, &mut random);
                 let partials = case.partials(gpu, ATTENTION_DECODE);
                 // The expected values come from the GPU's partials: attention has its own test.
-                let x = merged(gpu, &case, &partials);
+                let x = merged(gpu, &case, &partials).await;
                 for has_norm in [true, false] {
                     let u = gpu.upload("u", &vec![f32::NAN; (n_tokens as usize + 1) * 16]);
                     run(gpu, &case.step, |p| {
                         let norm = has_norm.then_some(&norm);
                         p.adapter_thin_merged(&thins.thin, &partials, norm, &u);
                     });
-                    let found = read(gpu, &u);
+                    let found = read(gpu, &u).await;
                     let (found, beyond) = found.split_at(n_tokens as usize * 16);
                     let expected = thins.times(&x, has_norm.then_some(&weight));
-                    assert_near(&format!("{shape:?}, {has_norm}, {pos}"), found, &expected);
+                    check(
+                        "adapter_thin_merged",
+                        &format!("{shape:?}, {has_norm}, {pos}"),
+                        found,
+                        &expected,
+                    );
                     assert!(beyond.iter().all(|value| value.is_nan()), "beyond the step");
                 }
             }
         }
-    });
+    })
+    .await;
 }
 
 /// Second matrices on a GPU, with random products of the first ones for `n` tokens.
@@ -165,8 +171,7 @@ fn wides(
 }
 
 /// Each matrix has its own values of `u`.
-#[test]
-fn adapter_add_stores_adds_and_gates() {
+pub(crate) async fn adapter_add_stores_adds_and_gates() {
     let gpu = device();
     let mut random = Random(6);
     let cases: [(&[usize], usize, Product); 5] = [
@@ -212,24 +217,23 @@ fn adapter_add_stores_adds_and_gates() {
                 }
             }));
         }
-        let found = read(gpu, &few);
-        assert_near(&format!("{parts:?}, {product:?}"), &found[..n * rows], &expected);
+        let found = read(gpu, &few).await;
+        check("adapter_add", &format!("{parts:?}, {product:?}"), &found[..n * rows], &expected);
         assert!(found[n * rows..].iter().all(|&value| value == BEFORE), "beyond the step");
-        assert_eq!(bits(gpu, &few), bits(gpu, &many), "{parts:?}, {product:?}");
+        assert_eq!(bits(gpu, &few).await, bits(gpu, &many).await, "{parts:?}, {product:?}");
         let one = gpu.upload("y", &vec![BEFORE; 2 * rows]);
         let added = Added { wide: &wide, u: &u_buffer };
         run(gpu, &step(5, n), |p| p.adapter_add(added, &v_buffer, &one, product, Batch::Last));
-        let one = bits(gpu, &one);
-        assert_eq!(one[..rows], bits(gpu, &few)[..rows], "{parts:?}, {product:?}");
+        let one = bits(gpu, &one).await;
+        assert_eq!(one[..rows], bits(gpu, &few).await[..rows], "{parts:?}, {product:?}");
         assert_eq!(one[rows..], [BEFORE.to_bits()].repeat(rows), "beyond the row");
     }
 }
 
 /// A product that adds what pairs say gives the bits of the product alone and `adapter_add`: a token must
 /// give the same bits alone and among others. Those two are compared with the reference by themselves.
-#[test]
-fn products_with_adapters_give_the_bits_of_two_kernels() {
-    let test = |gpu: &Gpu| {
+pub(crate) async fn products_with_adapters_give_the_bits_of_two_kernels() {
+    let test = async |gpu: &Gpu| {
         let mut random = Random(8);
         for (i, k) in [384, 2560, 9216].into_iter().enumerate() {
             for product in PRODUCTS {
@@ -263,7 +267,7 @@ fn products_with_adapters_give_the_bits_of_two_kernels() {
                         p.gemv_i2s(&both, &q, &apart, Product::Store);
                         p.adapter_add(added, &apart, &two, product, Batch::Few);
                     });
-                    let [one, two] = [one, two].map(|y| bits(gpu, &y));
+                    let [one, two] = [bits(gpu, &one).await, bits(gpu, &two).await];
                     assert_eq!(one, two, "{k} columns, {product:?}");
                     assert!(one[..rows].iter().any(|&bits| bits != BEFORE.to_bits()));
                     assert_eq!(one[rows], BEFORE.to_bits());
@@ -271,13 +275,12 @@ fn products_with_adapters_give_the_bits_of_two_kernels() {
             }
         }
     };
-    on_each_card(test);
-    test(without_packed_dot());
+    on_each_card(&test).await;
+    test(without_packed_dot()).await;
 }
 
-#[test]
-fn products_of_attention_with_adapters_give_the_bits_of_two_kernels() {
-    on_each_card(|gpu| {
+pub(crate) async fn products_of_attention_with_adapters_give_the_bits_of_two_kernels() {
+    on_each_card(async |gpu| {
         let mut random = Random(9);
         let shape = AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv: KvType::F16 };
         let (k, rows) = (2560, 77);
@@ -289,7 +292,7 @@ fn products_of_attention_with_adapters_give_the_bits_of_two_kernels() {
         let u = gpu.upload("u", &u);
         let added = Added { wide: &wide, u: &u };
         for (pos, split_len) in [(64, 64), (130, 64), (699, 64), (699, 700)] {
-            let case = Case::new(shape, crate::attention::step(pos, 1, split_len), &mut random);
+            let case = Case::new(shape, attention::step(pos, 1, split_len), &mut random);
             let partials = case.partials(gpu, ATTENTION_DECODE);
             for norm in [Some(&norm), None] {
                 let q = quantized(gpu, k, 1);
@@ -301,8 +304,9 @@ fn products_of_attention_with_adapters_give_the_bits_of_two_kernels() {
                     p.gemv_i2s(&w, &q, &apart, Product::Store);
                     p.adapter_add(added, &apart, &two, Product::Add, Batch::Few);
                 });
-                assert_eq!(bits(gpu, &one), bits(gpu, &two), "{:?}", case.step);
+                assert_eq!(bits(gpu, &one).await, bits(gpu, &two).await, "{:?}", case.step);
             }
         }
-    });
+    })
+    .await;
 }

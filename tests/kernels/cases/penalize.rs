@@ -5,12 +5,11 @@ use tritloom::gpu::Recorder;
 use tritloom::kernels::{Adjustments, Penalties};
 use tritloom::sampling::{LogitBias, Mask, Sampling};
 
-use crate::device::{assert_close, device, read, step};
-use crate::support::Random;
+use super::device::{assert_close, device, finish, read, step};
+use super::random::Random;
 
 /// Over several steps. The caller has counted the tokens of the first ones.
-#[test]
-fn penalize_counts_every_token_once() {
+pub(crate) async fn penalize_counts_every_token_once() {
     let gpu = device();
     let mut random = Random(21);
     let settings = [[1.3, 0.0, 0.0], [1.0, 0.5, 0.0], [1.0, 0.0, -0.25], [0.8, -2.0, 2.0]];
@@ -63,7 +62,7 @@ fn penalize_counts_every_token_once() {
                 masks: &masks,
             };
             p.penalize(by, &tokens, &logits, &adjusted);
-            let plan = p.finish();
+            let plan = finish(&mut p);
 
             // The last chunk of the text, a single token of it, then tokens that the GPU chose.
             let last = *output.last().unwrap();
@@ -85,8 +84,8 @@ fn penalize_counts_every_token_once() {
                 if masked {
                     mask.apply_to(&mut expected);
                 }
-                assert_eq!(read(gpu, &logits), plain, "the model's own logits stay");
-                let found = read(gpu, &adjusted);
+                assert_eq!(read(gpu, &logits).await, plain, "the model's own logits stay");
+                let found = read(gpu, &adjusted).await;
                 let what = format!("{sampling:?}, {n_vocab} tokens, at {pos}");
                 let forbidden = |values: &[f32]| -> Vec<bool> {
                     values.iter().map(|v| *v == f32::NEG_INFINITY).collect()
@@ -103,7 +102,9 @@ fn penalize_counts_every_token_once() {
                     .map(|(v, _)| v)
                     .collect();
                 // Of sums of three terms, each rounded.
-                assert_close(&what, &found, &expected, 2e-7, |i| plain[i].abs() + 20.0);
+                assert_close(("penalize", &what), &found, &expected, 2e-7, |i| {
+                    plain[i].abs() + 20.0
+                });
                 // Tokens without a bias that are not in the text stay as they are.
                 let differ =
                     |a: &[f32]| a.iter().zip(&plain).map(|(a, b)| a == b).collect::<Vec<_>>();

@@ -8,11 +8,11 @@ use tritloom::gpu::{Buffer, Gpu, Recorder, Row, Step, Subgroups};
 use tritloom::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
 use tritloom::reference::ops;
 
-use crate::device::{assert_close, device, on_each_device, on_each_device_and_as_cards, read, run};
-use crate::packed_products::{check_groups, groups};
-use crate::rms_norm::{check_quantized, hard_weight, quantized};
-use crate::rope_kv::{BEFORE, rope_table, values};
-use crate::support::Random;
+use super::device::{assert_close, device, on_each_device, on_each_device_and_as_cards, read, run};
+use super::packed_products::{check_groups, groups};
+use super::random::Random;
+use super::rms_norm::{check_quantized, hard_weight, quantized};
+use super::rope_kv::{BEFORE, rope_table, values};
 
 /// One of the three kernels. All take the same buffers.
 pub(crate) type Attention = fn(&mut Recorder, &Buffer<f32>, &KvCache, &Partials);
@@ -143,29 +143,33 @@ impl Case {
     }
 
     /// Checks all three kernels; `attention_decode` only if the tokens are few.
-    fn check(&self) {
-        self.check_kernel(device(), "attention", ATTENTION);
+    async fn check(&self) {
+        self.check_kernel(device(), "attention", ATTENTION).await;
         self.check_kernel(device(), "attention_prefill", |p, q, cache, out| {
             p.attention_prefill(q, cache, out);
-        });
+        })
+        .await;
         if self.step.n_tokens as usize <= self.step.rows.len() {
-            on_each_device(|gpu| self.check_kernel(gpu, "attention_decode", ATTENTION_DECODE));
+            on_each_device(async |gpu| {
+                self.check_kernel(gpu, "attention_decode", ATTENTION_DECODE).await
+            })
+            .await;
         }
     }
 
-    fn check_kernel(&self, gpu: &Gpu, name: &str, kernel: Attention) {
-        let found = merged(gpu, self, &self.partials(gpu, kernel));
-        let what = format!("{name}, {:?}, {:?}", self.shape, self.step);
+    async fn check_kernel(&self, gpu: &Gpu, name: &str, kernel: Attention) {
+        let found = merged(gpu, self, &self.partials(gpu, kernel)).await;
+        let what = format!("{:?}, {:?}", self.shape, self.step);
         // A score of about ten is off by one or two times 1e-6 in f32. Its exponential is off by as
         // much, relatively.
         let sizes = self.sizes();
-        assert_close(&what, &found, &self.expected(), 5e-6, |i| sizes[i]);
+        assert_close((name, &what), &found, &self.expected(), 5e-6, |i| sizes[i]);
     }
 }
 
 /// The merged output of all splits, in f64.
-pub(crate) fn merged(gpu: &Gpu, case: &Case, partials: &Partials) -> Vec<f32> {
-    let (sums, ml) = (read(gpu, &partials.sums), read(gpu, &partials.max_total));
+pub(crate) async fn merged(gpu: &Gpu, case: &Case, partials: &Partials) -> Vec<f32> {
+    let (sums, ml) = (read(gpu, &partials.sums).await, read(gpu, &partials.max_total).await);
     let AttentionShape { n_head, head_dim, .. } = case.shape;
     let n_splits = case.step.n_splits as usize;
     let mut out = Vec::new();
@@ -228,8 +232,7 @@ pub(crate) const STEPS: [(u32, u32, u32); 15] = [
 ];
 
 /// Every shape takes a third of the steps, and every step a third of the shapes.
-#[test]
-fn attention_sees_the_past_in_all_splits() {
+pub(crate) async fn attention_sees_the_past_in_all_splits() {
     let mut random = Random(8);
     for (i, (n_head, n_head_kv, head_dim)) in SHAPES.into_iter().enumerate() {
         for (j, (pos, n_tokens, split_len)) in STEPS.into_iter().enumerate() {
@@ -238,18 +241,17 @@ fn attention_sees_the_past_in_all_splits() {
             }
             let kv = kv(head_dim, (i + j) / 3);
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
-            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check();
+            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check().await;
         }
     }
 }
 
-#[test]
-fn attention_of_wide_queries_sees_the_past() {
+pub(crate) async fn attention_of_wide_queries_sees_the_past() {
     let mut random = Random(19);
     for (n_head, n_head_kv, head_dim) in [(24, 8, 128), (11, 11, 256)] {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
         for (pos, n_tokens, split_len) in [(0, 1, 64), (299, 1, 64), (299, 1, 320), (60, 5, 64)] {
-            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check();
+            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check().await;
         }
     }
 }
@@ -264,10 +266,9 @@ fn kv(head_dim: usize, turn: usize) -> KvType {
 
 /// Where attention norms, rotates and stores what is new, everything has the bits of steps of their own. The
 /// cache has no numbers yet where the key and the value come.
-#[test]
-fn norm_attention_decode_equals_its_two_steps() {
+pub(crate) async fn norm_attention_decode_equals_its_two_steps() {
     let checked = Cell::new(0);
-    let check = |gpu: &Gpu| {
+    let check = async |gpu: &Gpu| {
         let mut random = Random(23);
         let shapes = [(2, 2, 64), (4, 1, 64), (8, 2, 128), (6, 2, 128), (3, 1, 128)];
         for (i, (n_head, n_head_kv, head_dim)) in shapes.into_iter().enumerate() {
@@ -311,45 +312,54 @@ fn norm_attention_decode_equals_its_two_steps() {
                     p.attention_decode(&q, expected_cache, expected);
                 });
                 let what = format!("{shape:?}, {pos} in splits of {split_len}");
-                assert_eq!(read(gpu, &cache.keys), read(gpu, &expected_cache.keys), "{what}");
-                assert_eq!(read(gpu, &cache.values), read(gpu, &expected_cache.values), "{what}");
                 assert_eq!(
-                    read(gpu, &partials.max_total),
-                    read(gpu, &expected.max_total),
+                    read(gpu, &cache.keys).await,
+                    read(gpu, &expected_cache.keys).await,
                     "{what}"
                 );
-                assert_eq!(read(gpu, &partials.sums), read(gpu, &expected.sums), "{what}");
+                assert_eq!(
+                    read(gpu, &cache.values).await,
+                    read(gpu, &expected_cache.values).await,
+                    "{what}"
+                );
+                assert_eq!(
+                    read(gpu, &partials.max_total).await,
+                    read(gpu, &expected.max_total).await,
+                    "{what}"
+                );
+                assert_eq!(
+                    read(gpu, &partials.sums).await,
+                    read(gpu, &expected.sums).await,
+                    "{what}"
+                );
             }
         }
     };
-    on_each_device_and_as_cards(check);
+    on_each_device_and_as_cards(&check).await;
     let can = device().subgroups.is_some_and(|Subgroups(lanes)| lanes >= 8);
     assert_eq!(checked.get() > 0, can);
 }
 
 /// The last of 32 768 positions, in splits as long as a step has.
-#[test]
-fn attention_reaches_far_into_a_long_context() {
+pub(crate) async fn attention_reaches_far_into_a_long_context() {
     let mut random = Random(18);
     let shape = AttentionShape { n_head: 2, n_head_kv: 1, head_dim: 64, kv: KvType::Int8 };
-    Case::new(shape, step(32_767, 1, 2816), &mut random).check();
+    Case::new(shape, step(32_767, 1, 2816), &mut random).check().await;
 }
 
-#[test]
-fn attention_handles_extreme_scores() {
+pub(crate) async fn attention_handles_extreme_scores() {
     let mut random = Random(9);
     // High scores in each tile; a single high score; none, so that all are equal.
     let periods = [7, 690, 5000].into_iter().cycle();
     for (i, ((n_head, n_head_kv, head_dim), period)) in SHAPES.into_iter().zip(periods).enumerate()
     {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: kv(head_dim, i / 3) };
-        Case::extreme(shape, step(699, 1, 64), period, &mut random).check();
-        Case::extreme(shape, step(699, 1, 700), period, &mut random).check();
+        Case::extreme(shape, step(699, 1, 64), period, &mut random).check().await;
+        Case::extreme(shape, step(699, 1, 700), period, &mut random).check().await;
     }
 }
 
-#[test]
-fn merges_take_the_mean() {
+pub(crate) async fn merges_take_the_mean() {
     let mut random = Random(17);
     for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96), (4, 2, 256)] {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
@@ -364,19 +374,25 @@ fn merges_take_the_mean() {
                 p.merge_quantize(&partials, &q);
             });
             // The expected values come from the GPU's partials: attention has its own test.
-            let expected = merged(device(), &case, &partials);
+            let expected = merged(device(), &case, &partials).await;
             let what = format!("{shape:?}, {:?}", case.step);
             let size = |i: usize| expected[i].abs().max(1.0);
-            assert_close(&what, &read(device(), &y), &expected, 2e-6, size);
+            assert_close(("merge_splits", &what), &read(device(), &y).await, &expected, 2e-6, size);
             // Both kernels merge alike.
-            check_groups(device(), &what, &q, (&read(device(), &y), k), 1e-4);
+            check_groups(
+                device(),
+                ("merge_quantize", &what),
+                &q,
+                (&read(device(), &y).await, k),
+                1e-4,
+            )
+            .await;
         }
     }
 }
 
-#[test]
-fn attention_merge_norms_and_quantizes() {
-    on_each_device(|gpu| {
+pub(crate) async fn attention_merge_norms_and_quantizes() {
+    on_each_device(async |gpu| {
         let mut random = Random(10);
         for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96)] {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
@@ -390,18 +406,18 @@ fn attention_merge_norms_and_quantizes() {
                 let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
                 run(gpu, &case.step, |p| p.attention_merge(&partials, Some(&norm), &y));
                 // The expected values come from the GPU's partials: attention has its own test.
-                let normed = ops::rms_norm(&merged(gpu, &case, &partials), &weight, 1e-5);
+                let normed = ops::rms_norm(&merged(gpu, &case, &partials).await, &weight, 1e-5);
                 let what = format!("{shape:?}, {:?}", case.step);
-                check_quantized(gpu, &what, &y, &normed, n);
+                check_quantized(gpu, ("attention_merge", &what), &y, &normed, n).await;
             }
         }
-    });
+    })
+    .await;
 }
 
 /// Each row of a step is attended as alone: at its own position, in its own range of the cache and in
 /// its own splits. Splits that only another row has add nothing.
-#[test]
-fn texts_in_rows_are_attended_as_alone() {
+pub(crate) async fn texts_in_rows_are_attended_as_alone() {
     let shape = AttentionShape { n_head: 4, n_head_kv: 2, head_dim: 64, kv: KvType::F16 };
     let mut random = Random(3);
     let cases: Vec<Case> = [(200, 64), (0, 64), (129, 128)]
@@ -419,19 +435,22 @@ fn texts_in_rows_are_attended_as_alone() {
     let (q, k, v) = (all_of(|case| &case.q), all_of(|case| &case.k), all_of(|case| &case.v));
     let joined = Case { shape, step: all, q, k, v };
     let attention: Attention = |p, q, cache, out| p.attention(q, cache, out, true);
-    on_each_device(|gpu| {
+    on_each_device(async |gpu| {
         for kernel in [attention, ATTENTION_DECODE] {
             let found = joined.partials(gpu, kernel);
-            let (sums, max_total) = (read(gpu, &found.sums), read(gpu, &found.max_total));
+            let (sums, max_total) =
+                (read(gpu, &found.sums).await, read(gpu, &found.max_total).await);
             let sums = sums.chunks(n_splits as usize * shape.n_head * shape.head_dim);
             let rows = sums.zip(max_total.chunks(n_splits as usize * shape.n_head));
             for (case, (sums, max_total)) in cases.iter().zip(rows) {
                 let alone = case.partials(gpu, kernel);
-                let (its_sums, its) = (read(gpu, &alone.sums), read(gpu, &alone.max_total));
+                let (its_sums, its) =
+                    (read(gpu, &alone.sums).await, read(gpu, &alone.max_total).await);
                 assert_eq!(sums[..its_sums.len()], its_sums);
                 assert_eq!(max_total[..its.len()], its);
                 assert!(max_total[its.len()..].iter().all(|rest| *rest == [-1e30, 0.0]));
             }
         }
-    });
+    })
+    .await;
 }

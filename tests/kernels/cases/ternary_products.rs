@@ -7,11 +7,11 @@ use tritloom::model::Activation;
 use tritloom::reference::ops;
 use tritloom::ternary::{Layout, pack};
 
-use crate::device::{
+use super::device::{
     assert_close, device, on_each_device_and_as_cards, read, run, step, without_packed_dot,
 };
-use crate::rms_norm::pack_quantized;
-use crate::support::Random;
+use super::random::Random;
+use super::rms_norm::pack_quantized;
 
 /// `k` and rows: the least, one less and one more than a tile, the widths of the 2B model. Each takes
 /// one product, whole or in shards: pipelines are slow to compile.
@@ -153,22 +153,33 @@ fn output(gpu: &Gpu, rows: usize, n_tokens: usize) -> Buffer<f32> {
     gpu.upload("y", &vec![BEFORE; rows * (n_tokens + 1)])
 }
 
-#[track_caller]
-fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relative: f32) {
+async fn check(
+    gpu: &Gpu,
+    what: (&str, &str),
+    y: &Buffer<f32>,
+    mut expected: Vec<f32>,
+    relative: f32,
+) {
     expected.resize(y.len(), BEFORE);
     let size = |i: usize| expected[i].abs().max(BEFORE);
-    assert_close(what, &read(gpu, y), &expected, relative, size);
+    assert_close(what, &read(gpu, y).await, &expected, relative, size);
 }
 
 /// The recorder's method for a kernel.
 type Multiply = fn(&mut Recorder, &Ternary, &Quantized, &Buffer<f32>, Product);
 
 /// Checks every product with each scale, whole and in shards. All take all token counts.
-fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
-    check_shapes(gpu, &SHAPES, counts, multiply);
+async fn check_products(gpu: &Gpu, counts: &[usize], kernel: &str, multiply: Multiply) {
+    check_shapes(gpu, &SHAPES, counts, kernel, multiply).await;
 }
 
-fn check_shapes(gpu: &Gpu, shapes: &[(usize, usize)], counts: &[usize], multiply: Multiply) {
+async fn check_shapes(
+    gpu: &Gpu,
+    shapes: &[(usize, usize)],
+    counts: &[usize],
+    kernel: &str,
+    multiply: Multiply,
+) {
     let mut random = Random(1);
     for (i, &(k, rows)) in shapes.iter().enumerate() {
         let product = PRODUCTS[i % 3];
@@ -183,62 +194,66 @@ fn check_shapes(gpu: &Gpu, shapes: &[(usize, usize)], counts: &[usize], multiply
             let y = output(gpu, rows, n_tokens);
             run(gpu, &step(3, n_tokens), |p| multiply(p, &w, &x, &y, product));
             let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
-            check(gpu, &what, &y, expected, relative);
+            check(gpu, (kernel, &what), &y, expected, relative).await;
         }
     }
 }
 
-#[test]
-fn gemv_i2s_is_exact() {
-    on_each_device_and_as_cards(|gpu| {
-        check_products(gpu, &[1, 2], |p, w, x, y, product| {
+pub(crate) async fn gemv_i2s_is_exact() {
+    on_each_device_and_as_cards(async |gpu| {
+        check_products(gpu, &[1, 2], "gemv_i2s", |p, w, x, y, product| {
             p.gemv_i2s(w, x, y, product);
-        });
-    });
+        })
+        .await;
+    })
+    .await;
 }
 
 /// The kernels take four or eight tokens at a time. The counts leave a remainder of every size.
-#[test]
-fn products_of_several_tokens_are_exact() {
-    on_each_device_and_as_cards(|gpu| {
+pub(crate) async fn products_of_several_tokens_are_exact() {
+    on_each_device_and_as_cards(async |gpu| {
         let counts = [1, 2, 3, 4, 5, 7, 13];
-        check_products(gpu, &counts, |p, w, x, y, product| {
+        check_products(gpu, &counts, "gemv_i2s", |p, w, x, y, product| {
             p.gemv_i2s_of_several(w, x, y, product);
-        });
-        check_products(gpu, &counts, |p, w, x, y, product| {
+        })
+        .await;
+        check_products(gpu, &counts, "gemm_few", |p, w, x, y, product| {
             p.gemm_few(w, x, y, product);
-        });
-    });
+        })
+        .await;
+    })
+    .await;
 }
 
 /// Two products in one integer do not change each other.
-#[test]
-fn products_without_packed_dot_are_exact() {
+pub(crate) async fn products_without_packed_dot_are_exact() {
     let gpu = without_packed_dot();
-    check_products(gpu, &[1, 2], |p, w, x, y, product| {
+    check_products(gpu, &[1, 2], "gemv_i2s", |p, w, x, y, product| {
         p.gemv_i2s(w, x, y, product);
-    });
-    check_products(gpu, &[8, 5, 2], |p, w, x, y, product| {
+    })
+    .await;
+    check_products(gpu, &[8, 5, 2], "gemm_few", |p, w, x, y, product| {
         p.gemm_few(w, x, y, product);
-    });
-    check_products(gpu, &[5, 65], |p, w, x, y, product| {
+    })
+    .await;
+    check_products(gpu, &[5, 65], "gemm_i2s", |p, w, x, y, product| {
         p.gemm_i2s(w, x, y, product);
-    });
+    })
+    .await;
 }
 
 /// Token counts of about a quarter of a tile, a whole tile and several.
-#[test]
-fn gemm_i2s_is_exact() {
+pub(crate) async fn gemm_i2s_is_exact() {
     let counts = [1, 15, 16, 17, 33, 64, 65];
-    check_products(device(), &counts, |p, w, x, y, product| {
+    check_products(device(), &counts, "gemm_i2s", |p, w, x, y, product| {
         p.gemm_i2s(w, x, y, product);
-    });
+    })
+    .await;
 }
 
 /// A tile and a token; with the smallest shapes also other counts at the borders of tiles.
-#[test]
-fn gemm_i2s_matrix_is_exact() {
+pub(crate) async fn gemm_i2s_matrix_is_exact() {
     let multiply: Multiply = |p, w, x, y, product| p.gemm_i2s_matrix(w, x, y, product);
-    check_products(device(), &[129], multiply);
-    check_shapes(device(), &SHAPES[..2], &[1, 127, 128, 257], multiply);
+    check_products(device(), &[129], "gemm_i2s_matrix", multiply).await;
+    check_shapes(device(), &SHAPES[..2], &[1, 127, 128, 257], "gemm_i2s_matrix", multiply).await;
 }

@@ -3,11 +3,10 @@
 use tritloom::model::Activation;
 use tritloom::reference::ops;
 
-use crate::device::{device, read, run, step};
-use crate::support::Random;
+use super::device::{assert_close, device, read, run, step};
+use super::random::Random;
 
-#[test]
-fn gate_rows_gates_each_token_of_the_step() {
+pub(crate) async fn gate_rows_gates_each_token_of_the_step() {
     let gpu = device();
     let mut random = Random(3);
     for activation in [Activation::Relu2, Activation::Silu, Activation::Gelu] {
@@ -17,17 +16,18 @@ fn gate_rows_gates_each_token_of_the_step() {
             let gate_up = gpu.upload("gate_up", &values);
             let y = gpu.upload("y", &vec![f32::NAN; 3 * n]);
             run(gpu, &step(5, 2), |p| p.gate_rows(activation, n, &gate_up, &y));
-            let found = read(gpu, &y);
+            let found = read(gpu, &y).await;
             let expected: Vec<f32> = values[..2 * 2 * n]
                 .chunks(2 * n)
                 .flat_map(|row| ops::gated(activation, &row[..n], &row[n..]))
                 .collect();
-            for (i, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
-                // f32, with the exponential of a driver. A gate below 0 is a small difference of large values.
+            // f32, with the exponential of a driver. A gate below 0 is a small difference of large values.
+            let allowed = |i: usize| {
                 let (gate, up) = (values[i / n * 2 * n + i % n], values[i / n * 2 * n + n + i % n]);
-                let allowed = 2e-6 * (gate.abs() + gate * gate) * up.abs() + 1e-9;
-                assert!((found - expected).abs() <= allowed, "{i}: {found} {expected}");
-            }
+                2e-6 * (gate.abs() + gate * gate) * up.abs() + 1e-9
+            };
+            let what = format!("{activation:?} of {n}");
+            assert_close(("gate_rows", &what), &found[..2 * n], &expected, 1.0, allowed);
             assert!(found[2 * n..].iter().all(|value| value.is_nan()), "beyond the step");
         }
     }

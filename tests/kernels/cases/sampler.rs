@@ -6,12 +6,11 @@ use std::collections::HashMap;
 
 use tritloom::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use tritloom::kernels::{NO_TOKEN, SamplingParams, Selection, vocab_blocks};
-use tritloom::native::block_on;
 use tritloom::sampling::Sampling;
 
-use crate::device::{device, read, step};
-use crate::support::Random;
-use crate::support::chi_square::chi_square;
+use super::chi_square::chi_square;
+use super::device::{device, finish, read, step};
+use super::random::Random;
 
 /// Draws that are read together.
 const DRAWN: usize = 64;
@@ -32,24 +31,24 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn new(n_vocab: usize) -> Self {
+    async fn new(n_vocab: usize) -> Self {
         let gpu = device();
         let sampling = gpu.buffer("sampling", 1);
         let step = gpu.buffer("step", 1);
         let logits = gpu.buffer("logits", n_vocab);
         let selection = gpu.allocating("a test", |a| Selection::allocate(a, n_vocab));
-        let selection = block_on(selection).unwrap();
+        let selection = selection.await.unwrap();
         let (tokens, sampled) = (gpu.buffer("tokens", 2), gpu.buffer("sampled", DRAWN));
         let best = gpu.buffer("best", vocab_blocks(n_vocab));
         let mut p = Recorder::new(gpu, &step);
         p.sample_best(&sampling, &logits, &best, true);
         p.sample_commit(&best, &tokens, &sampled);
-        let among_all = p.finish();
+        let among_all = finish(&mut p);
         p.sample_max(&logits, &selection.greatest);
         p.sample_bins(&sampling, &logits, &selection.greatest, &selection);
         p.sample_sift(&sampling, &logits, &selection.greatest, &selection, &best);
         p.sample_decide(&sampling, &selection, &best, &tokens, &sampled);
-        let filtered = p.finish();
+        let filtered = finish(&mut p);
         Self { gpu, among_all, filtered, sampling, step, logits, selection, tokens, sampled }
     }
 
@@ -58,35 +57,36 @@ impl Sampler {
     }
 
     /// The last token that can be drawn, as its logit and its id.
-    fn last_kept(&self, sampling: &Sampling) -> (f32, u32) {
-        self.choose(sampling, 1);
-        let [key, rank] = read(self.gpu, &self.selection.cut)[0];
+    async fn last_kept(&self, sampling: &Sampling) -> (f32, u32) {
+        self.choose(sampling, 1).await;
+        let [key, rank] = read(self.gpu, &self.selection.cut).await[0];
         let bits = if key >> 31 == 0 { !key } else { key & 0x7fff_ffff };
         (f32::from_bits(bits), (1 << 24) - 1 - rank)
     }
 
     /// The token after `position` others. Also checks that the next step and the caller get the
     /// same one.
-    fn choose_and_look(&self, sampling: &Sampling, position: usize) -> u32 {
+    async fn choose_and_look(&self, sampling: &Sampling, position: usize) -> u32 {
         self.gpu.write(&self.tokens, 0, &[77, 78]);
-        let sampled = self.choose(sampling, position);
-        assert_eq!(read(self.gpu, &self.tokens), [sampled, 78], "the next step's token");
+        let sampled = self.choose(sampling, position).await;
+        assert_eq!(read(self.gpu, &self.tokens).await, [sampled, 78], "the next step's token");
         sampled
     }
 
     /// The token after `position` others.
-    fn choose(&self, sampling: &Sampling, position: usize) -> u32 {
+    async fn choose(&self, sampling: &Sampling, position: usize) -> u32 {
         self.submit(sampling, position);
-        read(self.gpu, &self.sampled)[DRAWN - 1]
+        read(self.gpu, &self.sampled).await[DRAWN - 1]
     }
 
     /// One token for each of `draws`: how it is drawn, and its position.
-    fn draw(&self, draws: &[(Sampling, usize)]) -> Vec<u32> {
-        let together = |draws: &[(Sampling, usize)]| {
+    async fn draw(&self, draws: &[(Sampling, usize)]) -> Vec<u32> {
+        let mut drawn = Vec::new();
+        for draws in draws.chunks(DRAWN) {
             draws.iter().for_each(|(sampling, position)| self.submit(sampling, *position));
-            read(self.gpu, &self.sampled).split_off(DRAWN - draws.len())
-        };
-        draws.chunks(DRAWN).flat_map(together).collect()
+            drawn.extend(read(self.gpu, &self.sampled).await.split_off(DRAWN - draws.len()));
+        }
+        drawn
     }
 
     /// Chooses a token, to be read later.
@@ -139,8 +139,7 @@ fn hard_logits(n: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
 
 /// The tokens that can be drawn are the reference's. Tokens may be decided the other way whose
 /// probability is about the error of f32 sums of probabilities, and tokens as near to min-p's limit.
-#[test]
-fn the_same_tokens_can_be_drawn() {
+pub(crate) async fn the_same_tokens_can_be_drawn() {
     let settings = [
         sampling(0.8, 1, 1.0, 0.0),
         sampling(0.8, 40, 1.0, 0.0),
@@ -160,14 +159,14 @@ fn the_same_tokens_can_be_drawn() {
         sampling(f32::MAX, 2000, 0.3001, 0.0),
     ];
     for n_vocab in [1, 257, 4096, 128_256] {
-        let sampler = Sampler::new(n_vocab);
+        let sampler = Sampler::new(n_vocab).await;
         for (i, (name, logits)) in hard_logits(n_vocab, &mut Random(11)).into_iter().enumerate() {
             sampler.put(&logits);
             // Only one size has every setting with all logits: sorting takes long.
             let step = if n_vocab == 257 { 1 } else { 4 };
             for sampling in settings.iter().skip(i % step).step_by(step) {
                 let what = format!("{name} of {n_vocab}, {sampling:?}");
-                check_kept(&what, sampling, &logits, sampler.last_kept(sampling));
+                check_kept(&what, sampling, &logits, sampler.last_kept(sampling).await);
             }
         }
     }
@@ -205,12 +204,11 @@ fn check_kept(what: &str, sampling: &Sampling, logits: &[f32], (last, last_id): 
 
 /// For many seeds and positions, the token is the reference's. The two best may be swapped if they
 /// are closer than the error of f32 logarithms.
-#[test]
-fn the_chosen_token_is_the_references() {
+pub(crate) async fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
     let (mut chosen, mut tipped) = (0, 0);
     for (n_vocab, seeds) in [(1, 1), (1025, 8), (4096, 8), (128_256, 1)] {
-        let sampler = Sampler::new(n_vocab);
+        let sampler = Sampler::new(n_vocab).await;
         for (name, logits) in hard_logits(n_vocab, &mut random) {
             sampler.put(&logits);
             for seed in 0..seeds {
@@ -223,7 +221,7 @@ fn the_chosen_token_is_the_references() {
                     let seed = 0x1234_5679u32.wrapping_mul(seed);
                     let sampling = Sampling { seed, ..sampling(temperature, top_k, top_p, min_p) };
                     let position = 1 + seed as usize % 1000;
-                    let found = sampler.choose_and_look(&sampling, position);
+                    let found = sampler.choose_and_look(&sampling, position).await;
                     let what = format!("{name} of {n_vocab}, {sampling:?}");
                     chosen += 1;
                     tipped += usize::from(differs(&what, &sampling, &logits, position, found));
@@ -252,13 +250,12 @@ fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, fou
 
 /// Over seeds and over positions, each token that is kept is drawn as often as its probability says. The
 /// unlikely ones count together.
-#[test]
-fn draws_follow_the_probabilities() {
+pub(crate) async fn draws_follow_the_probabilities() {
     // Three blocks of tokens: likely ones, two of them alike, among many that are seldom drawn.
     let mut logits = vec![-4.5; 2100];
     let likely = [(3, 2.0), (500, 1.0), (1023, 1.5), (1024, 1.5), (1700, 0.5), (2099, 2.25)];
     likely.iter().for_each(|&(id, logit)| logits[id] = logit);
-    let sampler = Sampler::new(logits.len());
+    let sampler = Sampler::new(logits.len()).await;
     sampler.put(&logits);
     let outcome = |id: u32| likely.iter().map(|(id, _)| *id as u32).find(|other| *other == id);
     let shares = |sampling: &Sampling| {
@@ -287,7 +284,7 @@ fn draws_follow_the_probabilities() {
         assert_eq!(expected.len(), outcomes, "{sampling:?}");
         let hotter = Sampling { temperature: 2.0 * temperature, ..sampling };
         for draws in [over_seeds, over_positions] {
-            let drawn: Vec<_> = sampler.draw(&draws).into_iter().map(outcome).collect();
+            let drawn: Vec<_> = sampler.draw(&draws).await.into_iter().map(outcome).collect();
             let found = chi_square(&drawn, &expected);
             assert!(found < 1.0, "{sampling:?}: {found}");
             // Other probabilities of the same tokens would fail.
@@ -299,24 +296,22 @@ fn draws_follow_the_probabilities() {
 
 /// Among many equal tokens, the one with the largest noise is chosen. That noise is hard to
 /// compute: it is the logarithm of a number next to 1.
-#[test]
-fn the_largest_noise_is_exact() {
+pub(crate) async fn the_largest_noise_is_exact() {
     let n_vocab = 128_256;
-    let sampler = Sampler::new(n_vocab);
+    let sampler = Sampler::new(n_vocab).await;
     let logits = vec![2.0; n_vocab];
     sampler.put(&logits);
     for seed in 0..30 {
         let sampling = Sampling { temperature: 1.0, seed, ..Sampling::default() };
-        let found = sampler.choose(&sampling, 9);
+        let found = sampler.choose(&sampling, 9).await;
         differs("one value for all", &sampling, &logits, 9, found);
     }
 }
 
-#[test]
-fn greedy_takes_the_lowest_id_among_equals() {
+pub(crate) async fn greedy_takes_the_lowest_id_among_equals() {
     let greedy = Sampling::default();
     for n_vocab in [1, 64, 1025, 4096, 128_256] {
-        let sampler = Sampler::new(n_vocab);
+        let sampler = Sampler::new(n_vocab).await;
         let last = n_vocab - 1;
         let mut random = Random(13);
         for best in [-3.5, 0.0, 1e30, f32::NEG_INFINITY] {
@@ -329,7 +324,7 @@ fn greedy_takes_the_lowest_id_among_equals() {
                 sampler.put(&logits);
                 let expected = greedy.choose(&logits, 1);
                 assert_eq!(
-                    Some(sampler.choose_and_look(&greedy, 1)),
+                    Some(sampler.choose_and_look(&greedy, 1).await),
                     expected,
                     "{n_vocab}: {best}"
                 );
@@ -338,23 +333,22 @@ fn greedy_takes_the_lowest_id_among_equals() {
     }
 }
 
-#[test]
-fn logits_of_nan_give_no_token() {
+pub(crate) async fn logits_of_nan_give_no_token() {
     let n_vocab = 2049;
-    let sampler = Sampler::new(n_vocab);
+    let sampler = Sampler::new(n_vocab).await;
     let settings = [Sampling::default(), sampling(0.8, 40, 0.9, 0.0), sampling(0.8, 0, 1.0, 0.0)];
     for nan in [f32::NAN, -f32::NAN] {
         let mut logits = vec![nan; n_vocab];
         sampler.put(&logits);
         for sampling in &settings {
-            assert_eq!(sampler.choose(sampling, 1), NO_TOKEN, "{sampling:?}");
+            assert_eq!(sampler.choose(sampling, 1).await, NO_TOKEN, "{sampling:?}");
             assert_eq!(sampling.choose(&logits, 1), None);
         }
         // A number wins against every NaN.
         logits[1500] = -7.0;
         sampler.put(&logits);
         for sampling in &settings {
-            assert_eq!(sampler.choose(sampling, 1), 1500, "{sampling:?}");
+            assert_eq!(sampler.choose(sampling, 1).await, 1500, "{sampling:?}");
         }
     }
 }

@@ -4,8 +4,8 @@ use tritloom::gpu::{Gpu, Step};
 use tritloom::kernels::{Adjustments, BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks};
 use tritloom::sampling::{Mask, Sampling};
 
-use crate::device::{on_each_device, read, run, step};
-use crate::support::Random;
+use super::device::{on_each_device, read, run, step};
+use super::random::Random;
 
 /// A draft pass after a text.
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct Pass {
 
 impl Pass {
     /// The result of the kernel. `before` fills its buffer.
-    fn best(&self, gpu: &Gpu, before: &[BestOfBlock]) -> Vec<BestOfBlock> {
+    async fn best(&self, gpu: &Gpu, before: &[BestOfBlock]) -> Vec<BestOfBlock> {
         let n_vocab = self.biases.len();
         let penalties = gpu
             .upload("penalties", &[Penalties::new(&self.sampling, 0).masked(self.masks.is_some())]);
@@ -51,7 +51,7 @@ impl Pass {
             ..step(40, self.rows.len())
         };
         run(gpu, &step, |p| p.best_of_each(by, &tokens, &logits, &best));
-        read(gpu, &best)
+        read(gpu, &best).await
     }
 
     /// The expected result: the blocks of a row.
@@ -77,9 +77,8 @@ impl Pass {
 
 const NONE: BestOfBlock = BestOfBlock { value: 0.0, id: NO_TOKEN, logit: 0.0 };
 
-#[test]
-fn best_of_each_takes_the_lowest_id_among_equals() {
-    on_each_device(|gpu| {
+pub(crate) async fn best_of_each_takes_the_lowest_id_among_equals() {
+    on_each_device(async |gpu| {
         for n_vocab in [1, 255, 1025, 4096] {
             let last = n_vocab - 1;
             let row = |at: &[(usize, f32)], rest: f32| -> Vec<f32> {
@@ -105,17 +104,17 @@ fn best_of_each_takes_the_lowest_id_among_equals() {
                 .flat_map(|row| pass.expected(row))
                 .chain(vec![other; size])
                 .collect();
-            let found = pass.best(gpu, &vec![other; expected.len()]);
+            let found = pass.best(gpu, &vec![other; expected.len()]).await;
             assert_eq!(found, expected, "{n_vocab}");
         }
-    });
+    })
+    .await;
 }
 
 /// Tokens of the pass, and of the one before it, count for the rows that come after them alone. All
 /// numbers are exact.
-#[test]
-fn best_of_each_takes_biases_penalties_and_masks_into_account() {
-    on_each_device(|gpu| {
+pub(crate) async fn best_of_each_takes_biases_penalties_and_masks_into_account() {
+    on_each_device(async |gpu| {
         let mut random = Random(9);
         let n_vocab = 1030;
         let mut eighth = || (64.0 * random.float()).floor() / 8.0 - 4.0;
@@ -159,7 +158,8 @@ fn best_of_each_takes_biases_penalties_and_masks_into_account() {
                 rows,
             };
             let expected: Vec<_> = (0..6).flat_map(|row| pass.expected(row)).collect();
-            assert_eq!(pass.best(gpu, &vec![NONE; expected.len()]), expected, "{sampling:?}");
+            assert_eq!(pass.best(gpu, &vec![NONE; expected.len()]).await, expected, "{sampling:?}");
         }
-    });
+    })
+    .await;
 }
