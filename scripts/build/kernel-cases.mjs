@@ -29,6 +29,7 @@ export const buildKernelCases = () => {
   const script = join(stage, 'kernel_cases.js')
   writeFileSync(script, ofPackage(readFileSync(script, 'utf8')))
   note(stage, print)
+  if (isCurrent(KERNEL_CASES, print)) return rmSync(stage, { recursive: true })
   if (existsSync(KERNEL_CASES)) rmSync(KERNEL_CASES, { recursive: true })
   renameSync(stage, KERNEL_CASES)
 }

@@ -209,6 +209,8 @@ pub struct About {
     pub streamed_layers: usize,
     /// Sentences for people about choices that were made while it was loaded.
     pub notes: Vec<String>,
+    /// The same about what nobody asked for, and what changes no number: a strict load takes it.
+    pub remarks: Vec<String>,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
     /// The kernels in use with their variants.

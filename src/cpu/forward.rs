@@ -360,6 +360,7 @@ impl Model for Cpu {
             kernels: self.kernels.clone(),
             sample: self.weights.sample,
             notes: self.notes.clone(),
+            remarks: Vec::new(),
             dispatches_per_token: 0,
         }
     }

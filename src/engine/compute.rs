@@ -88,6 +88,7 @@ impl Compute for Engine {
         About {
             backend: Backend::Webgpu,
             notes: self.gpu().notes.clone(),
+            remarks: self.gpu().remarks.clone(),
             adapter: self.gpu().adapter.clone(),
             threads: None,
             kv: self.kv(),

@@ -18,7 +18,7 @@ const TOKENS: usize = 130;
 const NOTE: &str =
     "the GPU's matrix units compute wrong numbers or do not compile, so prompts do without them";
 
-/// Clears `gpu.matrix_units`, with a note, unless they compute the right numbers.
+/// Clears `gpu.matrix_units`, with a remark, unless they compute the right numbers.
 ///
 /// Errors: those of the device.
 pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
@@ -26,7 +26,7 @@ pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
         gpu.matrix_units =
             pass(gpu, Product::Add).await? && pass(gpu, Product::Gated(Activation::Silu)).await?;
         if !gpu.matrix_units {
-            gpu.notes.push(NOTE.into());
+            gpu.remarks.push(NOTE.into());
         }
     }
     Ok(())

@@ -2,7 +2,8 @@
 //!
 //! Drivers have errors. Some compile an operation wrong, and some say that subgroups are larger than
 //! they are. So a load makes the GPU norm and quantise a row, and multiply it by a small matrix. That
-//! takes the reductions over lanes and workgroups, and the products of int8, that all kernels share.
+//! takes the reductions over lanes and workgroups, and the products of int8, that most kernels share; it is no test of
+//! every kernel.
 //! If the numbers are wrong, the load does without what the adapter cannot do.
 
 use super::dot::noise;
@@ -34,21 +35,21 @@ const WAYS: [Without; 4] = [
         packed_dot: true,
         subgroups: false,
         note: Some(
-            "the GPU computes wrong numbers where it multiplies four int8 values at once, so it multiplies fewer",
+            "the GPU computes wrong numbers, or compiles nothing, where it multiplies four int8 values at once, so it multiplies fewer",
         ),
     },
     Without {
         packed_dot: false,
         subgroups: true,
         note: Some(
-            "the GPU computes wrong numbers with subgroup operations, so it does without them",
+            "the GPU computes wrong numbers, or compiles nothing, with subgroup operations, so it does without them",
         ),
     },
     Without {
         packed_dot: true,
         subgroups: true,
         note: Some(
-            "the GPU computes wrong numbers with subgroup operations and where it multiplies four int8 values at once, so it does without both",
+            "the GPU computes wrong numbers, or compiles nothing, with subgroup operations and where it multiplies four int8 values at once, so it does without both",
         ),
     },
 ];
@@ -87,7 +88,10 @@ pub async fn tested(mut gpu: Gpu) -> Result<Gpu> {
             return Ok(gpu);
         }
     }
-    Err(Error::NoAdapter(format!("`{}` computes wrong numbers", gpu.adapter)))
+    Err(Error::NoAdapter(format!(
+        "`{}` computes wrong numbers, or compiles no shader",
+        gpu.adapter
+    )))
 }
 
 /// Whether a norm and a product have the numbers of the reference.

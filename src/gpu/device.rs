@@ -59,6 +59,8 @@ pub struct Gpu {
     pub matrix_units: bool,
     /// Sentences for people about what loads do without, because the driver compiles it wrong.
     pub notes: Vec<String>,
+    /// The same, where all else computes as before.
+    pub remarks: Vec<String>,
     /// How work is divided on this device.
     pub tuning: Tuning,
     /// The most bytes of one storage binding.
@@ -87,7 +89,7 @@ pub struct Flushed(oneshot::Receiver<()>, Ticket);
 impl Gpu {
     /// Opens the best adapter.
     ///
-    /// Errors: `no-adapter`, also for one whose limits are below WebGPU's own, and for a CPU with
+    /// Errors: `no-adapter`, also for one that has less than WebGPU's 256 threads in a workgroup, and for a CPU with
     /// [`GpuOptions::strict`]; `missing-feature` if the caps leave bindings too small; `bad-option`
     /// (`gpu.powerPreference`).
     pub async fn open(options: &GpuOptions) -> Result<Self> {
@@ -223,6 +225,7 @@ impl Gpu {
             subgroups,
             matrix_units,
             notes: Vec::new(),
+            remarks: Vec::new(),
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
@@ -244,6 +247,7 @@ impl Gpu {
             subgroups: self.subgroups,
             matrix_units: self.matrix_units,
             notes: self.notes.clone(),
+            remarks: self.remarks.clone(),
             tuning: self.tuning.clone(),
             max_binding: self.max_binding,
             max_buffer: self.max_buffer,

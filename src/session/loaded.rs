@@ -131,7 +131,7 @@ impl Session {
             dispatches_per_token: about.dispatches_per_token,
             bytes_per_token: engine.bytes_per_token(0),
             kernels: about.kernels,
-            notes: [tokenizer.notes(), &about.notes]
+            notes: [tokenizer.notes(), &about.notes, &about.remarks]
                 .concat()
                 .into_iter()
                 .chain(config.rope.note(n_ctx))

@@ -38,11 +38,13 @@ const FEW = [
 const NEEDS_LANES = ['norm_attention_decode']
 
 const PAGE = '/tests/web/kernel-cases.html'
-/** Milliseconds for the build, and for all cases. */
+/** Milliseconds for all cases, and for some. */
 const LONG = 3 * 3_600_000
+const SHORT = 600_000
 
 const build = () => {
-  test.setTimeout(LONG)
+  // All dependencies are compiled the first time.
+  test.setTimeout(2 * SHORT)
   buildKernelCases()
 }
 
@@ -53,7 +55,7 @@ const expectCases = async (page: InPage, names?: string[]) => {
       .then(result => { window.ended = { result } }, error => { window.ended = { error: String(error) } })
   }, names)
   // It asks now and then, because Firefox gives a request up that is not answered for five minutes.
-  await expect.poll(() => page.evaluate(() => 'ended' in window), { timeout: LONG, intervals: [1000] }).toBe(true)
+  await expect.poll(() => page.evaluate(() => 'ended' in window), { timeout: names ? SHORT : LONG, intervals: [1000] }).toBe(true)
   const { result, error } = await page.evaluate(() => window.ended!)
   if (!result) throw new Error(error)
   const { cases, kernels } = result
@@ -70,7 +72,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     test.beforeAll(build)
 
     test(title, async ({ page }) => {
-      test.setTimeout(LONG)
+      test.setTimeout(names ? SHORT : LONG)
       await page.goto(PAGE)
       await expectCases(page, names && [...names])
     })
@@ -81,7 +83,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     inFirefox.beforeAll(build)
 
     inFirefox(title, async ({ tabs: [tab] }) => {
-      inFirefox.setTimeout(LONG)
+      inFirefox.setTimeout(names ? SHORT : LONG)
       await tab.open(PAGE)
       await expect.poll(() => tab.evaluate(() => 'runCases' in window)).toBe(true)
       await expectCases(tab, names && [...names])
