@@ -151,6 +151,7 @@ impl Tq2_0 {
             blocks[r] = first_blocks(rows[r], n_blocks);
         });
         let (x, mut sums) = (units_of_256(x, n_blocks), [[s.zeros(); N]; R]);
+        #[allow(clippy::needless_range_loop, reason = "it takes a block of each row")]
         for n in 0..n_blocks {
             let mut of_rows = [Block { halves: [&[0; 32]; 2], scale: [0; 2] }; R];
             unroll!(r in R => {

@@ -78,9 +78,7 @@ impl Simd for Scalar {
 
     #[inline(always)]
     fn block_of_trits(self, fours: &[u8; 52], fifths: &[u8; 48], to: &mut [u8; 64]) {
-        for i in 0..32 {
-            to[i] = fours[i];
-        }
+        to[..32].copy_from_slice(&fours[..32]);
         for i in 0..16 {
             let (last, shift) = (fours[48 + i % 4], [0, 4, 2, 6][i / 4]);
             to[32 + i] = fours[32 + i] & 15 | fifths[i] | fifths[32 + i] << 2;

@@ -40,8 +40,8 @@ fn place(digits: &mut [u8; TRIT_BYTES], at: usize) -> &mut [u8; 64] {
 const fn digits(byte: u8) -> [u8; 5] {
     let (mut digits, mut rest, mut i) = ([0; 5], byte as u32, 0);
     while i < 5 {
-        digits[i] = (3 * rest >> 8) as u8;
-        rest = 3 * rest & 0xff;
+        digits[i] = ((3 * rest) >> 8) as u8;
+        rest = (3 * rest) & 0xff;
         i += 1;
     }
     digits
