@@ -156,7 +156,7 @@ export interface LoadOptions {
    * `template: 'builtin'`; with `out-of-memory` if the model's own context does not fit and no
    * `context` is given; with `no-adapter` if the GPU is a CPU, without
    * `gpu.features.software: true`; with `missing-feature` if the CPU would compute otherwise than was
-   * asked for, such as with a slower kernel; with `network` if `cache: 'revalidate'` cannot ask the server.
+   * asked for, such as with a slower kernel, or if the GPU computes wrong numbers in its best way; with `network` if `cache: 'revalidate'` cannot ask the server.
    * Default `false`.
    */
   strict?: boolean

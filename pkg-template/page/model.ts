@@ -408,7 +408,7 @@ export class BitNet {
    * chooses its token, which is greedily by default.
    *
    * Rejects with `bad-option` for numbers outside the context and for wrong options, with
-   * `missing-feature` if the GPU has no such clock. The next generation computes its whole prompt, after that rejection too.
+   * `missing-feature` if the GPU has no such clock, and with `out-of-memory` if it has no room to measure its memory's speed. The next generation computes its whole prompt, after that rejection too.
    */
   async profile(position = 0, tokens = 1, options: ProfileOptions = {}): Promise<Profile> {
     checkCount('position', position)

@@ -30,7 +30,7 @@ export const buildKernelCases = () => {
   writeFileSync(script, ofPackage(readFileSync(script, 'utf8')))
   note(stage, print)
   if (isCurrent(KERNEL_CASES, print)) return rmSync(stage, { recursive: true })
-  if (existsSync(KERNEL_CASES)) rmSync(KERNEL_CASES, { recursive: true })
+  if (existsSync(KERNEL_CASES)) rmSync(KERNEL_CASES, { recursive: true, force: true })
   renameSync(stage, KERNEL_CASES)
 }
 

@@ -209,7 +209,7 @@ pub struct About {
     pub streamed_layers: usize,
     /// Sentences for people about choices that were made while it was loaded.
     pub notes: Vec<String>,
-    /// The same about what nobody asked for, and what changes no number: a strict load takes it.
+    /// More such sentences, about choices that change no number. A strict load accepts them.
     pub remarks: Vec<String>,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,

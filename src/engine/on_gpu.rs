@@ -187,12 +187,12 @@ impl Engine {
         self.residency.streamed()
     }
 
-    /// The fewer layers stay, the shorter is the work between two uploads. See [`Traits::shared_chunk`].
+    /// A share of the room for tokens as large as that of the layers that are uploaded. See [`Traits::shared_chunk`].
     ///
     /// [`Traits::shared_chunk`]: crate::compute::Traits::shared_chunk
     pub(super) fn shared_chunk(&self) -> Option<usize> {
-        let all = self.config().n_layer;
-        self.uploads().then(|| (self.chunk() * self.streamed_layers() / all).max(1))
+        let (some, all) = (self.streamed_layers(), self.config().n_layer);
+        (some > 0).then(|| (self.chunk() * some / all).max(1))
     }
 
     /// Whether each pass uploads weights that do not stay on the GPU.

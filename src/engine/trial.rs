@@ -35,21 +35,21 @@ const WAYS: [Without; 4] = [
         packed_dot: true,
         subgroups: false,
         note: Some(
-            "the GPU computes wrong numbers, or compiles nothing, where it multiplies four int8 values at once, so it multiplies fewer",
+            "the GPU's products of four int8 values at once are wrong or do not compile, so it multiplies fewer",
         ),
     },
     Without {
         packed_dot: false,
         subgroups: true,
         note: Some(
-            "the GPU computes wrong numbers, or compiles nothing, with subgroup operations, so it does without them",
+            "the GPU's subgroup operations are wrong or do not compile, so it does without them",
         ),
     },
     Without {
         packed_dot: true,
         subgroups: true,
         note: Some(
-            "the GPU computes wrong numbers, or compiles nothing, with subgroup operations and where it multiplies four int8 values at once, so it does without both",
+            "the GPU's subgroup operations and its products of four int8 values at once are wrong or do not compile, so it does without both",
         ),
     },
 ];

@@ -59,7 +59,7 @@ pub struct Gpu {
     pub matrix_units: bool,
     /// Sentences for people about what loads do without, because the driver compiles it wrong.
     pub notes: Vec<String>,
-    /// The same, where all else computes as before.
+    /// The same, about what changes no number.
     pub remarks: Vec<String>,
     /// How work is divided on this device.
     pub tuning: Tuning,

@@ -24,6 +24,9 @@ const MAX_TIME: Duration = Duration::from_millis(200);
 /// card is busy for a shorter time.
 const MAX_SHARED_TIME: Duration = Duration::from_secs(2);
 
+/// The most chunks of the same size that share uploads. Only two of different sizes show how long an upload takes.
+const MOST_ALIKE: usize = 7;
+
 /// The fewest tokens of a chunk. Fewer tokens do not fill the kernels' tiles, so they take hardly
 /// less time.
 const MIN_TOKENS: usize = 64;
@@ -42,11 +45,13 @@ pub(super) struct Chunks {
     max_time: Duration,
     /// Whether weights are uploaded for each chunk.
     shared: bool,
-    /// Seconds for each token of the last chunk. Where chunks share uploads, without these, once two chunks of
-    /// different sizes have shown it.
+    /// Seconds for each token of the last chunk. Where chunks share uploads, without the time of the upload, once two
+    /// chunks of different sizes have shown it.
     each: Option<f64>,
     /// Tokens and seconds of the last chunk.
     last: Option<(usize, f64)>,
+    /// Chunks of about its size since `each` was measured.
+    alike: usize,
     /// When the last chunk was done.
     free: Option<Instant>,
 }
@@ -63,14 +68,17 @@ impl Chunks {
             shared: false,
             each: None,
             last: None,
+            alike: 0,
             free: None,
         }
     }
 
-    /// For an engine that uploads weights for each chunk, the first of which has `first` tokens.
+    /// For an engine that uploads weights for each chunk, the first of which has `first` tokens. The fewer they are,
+    /// the longer is the work between two uploads.
     pub(super) fn shared(max_tokens: usize, first: usize) -> Self {
+        let max_time = MAX_SHARED_TIME.mul_f64(first as f64 / max_tokens as f64).max(MAX_TIME);
         let first = first.max(MIN_TOKENS).min(max_tokens);
-        Self { first, max_time: MAX_SHARED_TIME, shared: true, ..Self::new(max_tokens) }
+        Self { first, max_time, shared: true, ..Self::new(max_tokens) }
     }
 
     /// For a deterministic session.
@@ -90,7 +98,8 @@ impl Chunks {
         successors(Some(self.max_tokens), |tokens| Some(tokens / 2))
             .take_while(|&tokens| tokens > min)
             .find(|&tokens| each * tokens as f64 <= self.max_time.as_secs_f64())
-            .unwrap_or(min)
+            // A chunk of another size measures again.
+            .map_or(min, |tokens| if self.alike < MOST_ALIKE { tokens } else { tokens / 2 })
     }
 
     /// Where the computation of a sequence may begin if its first `filled` tokens are in the cache.
@@ -144,13 +153,19 @@ impl Chunks {
     fn took(&mut self, tokens: usize, time: Duration) {
         let time = time.as_secs_f64();
         let before = self.last.replace((tokens, time)).filter(|_| self.shared);
+        let each = time / tokens as f64;
         self.each = match (before, self.each) {
             // An upload takes as long for few tokens as for many.
             (Some((n, t)), _) if n.abs_diff(tokens) > n.max(tokens) / 4 => {
-                Some(((time - t) / (tokens as f64 - n as f64)).max(0.0))
+                self.alike = 0;
+                let own = (time - t) / (tokens as f64 - n as f64);
+                Some(if own > 0.0 { own } else { each })
             }
-            (Some(_), Some(known)) => Some(known),
-            _ => Some(time / tokens as f64),
+            (Some(_), Some(known)) => {
+                self.alike += 1;
+                Some(known.min(each))
+            }
+            _ => Some(each),
         };
     }
 
@@ -228,10 +243,22 @@ mod tests {
         // One of two and a half seconds: smaller chunks would not help.
         assert_eq!(sizes(2_500_000, 200), [1024, 512, 1024, 1024, 1024, 1024]);
         // Few layers are uploaded.
-        assert_eq!(
-            sizes_of(Chunks::shared(1024, 100), 50_000, 1_000),
-            [100, 1024, 1024, 1024, 1024, 1024]
-        );
+        let few = sizes_of(Chunks::shared(1024, 100), 50_000, 500);
+        assert_eq!(few, [100, 128, 128, 128, 128, 128]);
+    }
+
+    #[test]
+    fn a_slow_first_upload_is_soon_forgotten() {
+        let mut chunks = Chunks::shared(1024, 1024);
+        chunks.took(1024, Duration::from_secs(12));
+        let mut all = Vec::new();
+        for _ in 0..12 {
+            let tokens = chunks.tokens();
+            chunks.took(tokens, Duration::from_millis(1200 + tokens as u64 / 10));
+            all.push(tokens);
+        }
+        assert_eq!(all[0], 128);
+        assert_eq!(all.last(), Some(&1024));
     }
 
     #[test]

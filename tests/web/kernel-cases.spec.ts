@@ -72,7 +72,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     test.beforeAll(build)
 
     test(title, async ({ page }) => {
-      test.setTimeout(names ? SHORT : LONG)
+      test.setTimeout(2 * (names ? SHORT : LONG))
       await page.goto(PAGE)
       await expectCases(page, names && [...names])
     })
@@ -83,7 +83,7 @@ for (const [tag, names] of [['@usual', FEW], ['@all', undefined]] as const) {
     inFirefox.beforeAll(build)
 
     inFirefox(title, async ({ tabs: [tab] }) => {
-      inFirefox.setTimeout(names ? SHORT : LONG)
+      inFirefox.setTimeout(2 * (names ? SHORT : LONG))
       await tab.open(PAGE)
       await expect.poll(() => tab.evaluate(() => 'runCases' in window)).toBe(true)
       await expectCases(tab, names && [...names])

@@ -158,6 +158,6 @@ test('a measurement has the median of its runs, and the roof of the memory', asy
   model.profile = async () => { throw new BitNetError('device-lost', 'it is gone') }
   await assert.rejects(measure(model, new AbortController().signal, () => {}), { code: 'device-lost' })
   const stop = new AbortController()
-  model.profile = () => new Promise(() => stop.abort(new Error('enough')))
+  model.profile = () => new Promise(() => setTimeout(() => stop.abort(new Error('enough'))))
   await assert.rejects(measure(model, stop.signal, () => {}), { message: 'enough' })
 })

@@ -7,7 +7,7 @@ export type Check = (value: unknown) => string | undefined
 const check = (is: (value: unknown) => boolean, what: string): Check => value => is(value) ? undefined : ` is no ${what}`
 
 export const text = check(value => typeof value === 'string', 'text')
-export const truth = check(value => typeof value === 'boolean', 'true or false')
+export const truth = check(value => typeof value === 'boolean', 'truth value')
 /** A number that is finite. */
 export const number = check(Number.isFinite, 'number')
 /** A number that a model or a file gave, which may be NaN or infinite. */
@@ -20,7 +20,7 @@ export const orNull = (of: Check): Check => value => value === null ? undefined 
 
 export const list = (of: Check, length?: number): Check => value => {
   if (!Array.isArray(value)) return ' is no list'
-  if (length !== undefined && value.length !== length) return ` has not ${length} entries`
+  if (length !== undefined && value.length !== length) return ` does not have ${length} entries`
   for (const [n, entry] of value.entries()) {
     const wrong = of(entry)
     if (wrong) return `[${n}]${wrong}`

@@ -85,8 +85,8 @@ export async function measure(model: BitNet, signal: AbortSignal, onProgress: (s
     // First, because it empties the KV cache, also if it rejects: an earlier measurement had the same prompts.
     profile = await orAborted(model.profile(), signal)
   } catch (error) {
-    // The GPU has no clock. Everything else is an error of the measurement.
-    if (!(error instanceof BitNetError) || error.code !== 'missing-feature') throw error
+    // The GPU has no clock, or no memory left for this. Everything else is an error of the measurement.
+    if (!(error instanceof BitNetError) || !['missing-feature', 'out-of-memory'].includes(error.code)) throw error
     noProfile = error.message
   }
   onProgress(++done / steps)

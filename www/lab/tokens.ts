@@ -45,6 +45,7 @@ export function reportOf({ attention, ...rest }: Inspection): unknown {
 /** An inspection of a report. Throws `NoReport` if it is none. */
 export function readInspection(content: unknown): Inspection {
   const { attention, ...rest } = expectFields<Omit<Inspection, 'attention'> & { attention?: Rows }>(content, INSPECTION)
+  if (rest.tokens.length === 0) throw new NoReport('This report has no tokens.')
   if (!attention) return rest
   const { layer, head, rows } = attention
   const length = rest.tokens.length

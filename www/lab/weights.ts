@@ -104,7 +104,7 @@ async function open(source: string | File) {
     if (shown.tensors.length > 0) showAll()
     if (!signal.aborted) fail('The file cannot be opened', error)
   } finally {
-    if (reading.signal === signal) stopButton.hidden = true
+    if (reading.signal === signal) swap(stopButton, byId('weights-address', HTMLInputElement))
   }
 }
 

@@ -2,9 +2,10 @@
 
 /**
  * The element to which a key moves from the one with the focus: an arrow, Home or End. The page does not scroll then.
- * Undefined for other keys.
+ * Undefined for other keys, and with Alt, Ctrl, Cmd or Shift.
  */
 export function movedTo<T extends HTMLElement>(event: KeyboardEvent, elements: readonly T[]): T | undefined {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return undefined
   const now = elements.findIndex(element => element === document.activeElement)
   const to = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: -1 }[event.key]
   if (to === undefined || now < 0) return undefined
