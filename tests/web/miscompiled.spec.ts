@@ -20,8 +20,8 @@ const miscompile = (changes: [string, string][]) => {
 }
 
 for (const [what, changes, note, lacks] of [
-  ['subgroup operations', [SUBGROUPS], /numbers with subgroup operations, so/, { subgroups: true, packedDot: false }],
-  ['products of four int8 values', [PACKED_DOT], /numbers where it multiplies four int8/, { subgroups: false, packedDot: true }],
+  ['subgroup operations', [SUBGROUPS], /s subgroup operations are wrong/, { subgroups: true, packedDot: false }],
+  ['products of four int8 values', [PACKED_DOT], /s products of four int8 values at once are wrong/, { subgroups: false, packedDot: true }],
   ['both', [SUBGROUPS, PACKED_DOT], /without both/, { subgroups: true, packedDot: true }]
 ] as const) {
   test(`a model gives its golden text without ${what} that a driver compiles wrong`, async ({ harness }) => {
