@@ -67,6 +67,11 @@ fn load(gpu: Gpu, options: &LoadOptions) -> tritloom::Result<Session> {
     block_on(Session::load(tested(gpu), &mut reader, options, &mut |_| {}))
 }
 
+/// A load that replaces nothing. The model of [`small`] has no template.
+fn strict() -> LoadOptions {
+    LoadOptions { strict: true, template: TemplateChoice::Builtin, ..LoadOptions::default() }
+}
+
 /// Matrix units that fail their test are not used, and cause no error. Natively their kernel does not
 /// even compile.
 #[test]
@@ -74,7 +79,7 @@ fn a_load_does_without_matrix_units_that_fail() {
     let mut gpu = Setup::default().like_a_card().open();
     gpu.matrix_units = true;
     // Nobody asked for them, so a strict load takes the others too.
-    let session = load(gpu, &LoadOptions { strict: true, ..LoadOptions::default() }).unwrap();
+    let session = load(gpu, &strict()).unwrap();
     let is_used = |name| session.info().kernels.iter().any(|kernel| kernel == name);
     assert!(is_used("gemm_i2s") && !is_used("gemm_i2s_matrix"));
     let [note] = &session.info().notes[..] else { panic!("{:?}", session.info().notes) };
@@ -100,8 +105,6 @@ fn a_load_does_without_subgroups_that_compute_wrong_numbers() {
         [&mut session, &mut expected].map(|session| block_on(session.logits(&noise(20))).unwrap());
     assert_eq!(found, expected);
 
-    let strict =
-        LoadOptions { strict: true, template: TemplateChoice::Builtin, ..LoadOptions::default() };
-    let refused = load(wrong(), &strict).map(|_| ());
+    let refused = load(wrong(), &strict()).map(|_| ());
     assert_error(refused, "missing-feature", &["strict", "subgroup operations"]);
 }
