@@ -1,9 +1,5 @@
 //! The inputs of products, as kernels read them.
 
-use std::array::from_fn;
-
-use bytemuck::{Pod, Zeroable};
-
 use super::machine::{InstructionSet, Run, Simd};
 
 /// The form of a product's inputs.
@@ -13,48 +9,30 @@ pub(crate) enum Order {
     Rows,
     /// int8 with a scale for every 32, in their order.
     Groups,
-    /// The same in units of 256: a lane has values of one group. Codes of four neighbouring values are in one byte.
+    /// The same in units of 128: every fourth value from the first one on, then from the second, and
+    /// so on. Codes of four neighbouring values are in one byte.
     Fours,
-    /// The same, where codes of eight neighbouring values are in one byte.
+    /// The same in units of 128: values 0 and 8 and so on, then 4 and 12 and so on, then 1 and 9. Codes
+    /// of eight neighbouring values are in one byte.
     Eights,
-    /// The same in units of 256, where codes of values of four groups are in one byte. Two lanes have values of one
-    /// group, in the first half of the vectors or in the second.
-    Planes,
-    /// The same for other groups, in the order of [`TRITS`].
-    Trits,
     /// f32.
     Floats,
 }
-
-/// The groups of the lanes in [`Order::Fours`], as [`Simd::even_and_odd`] gives them.
-const FOURS: [usize; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
-
-/// The groups of the lanes in [`Order::Planes`].
-const PLANES: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
-
-/// The groups of the lanes in [`Order::Trits`]: where [`Simd::block_of_trits`] puts their digits.
-const TRITS: [usize; 8] = [0, 2, 1, 3, 5, 6, 4, 7];
 
 /// The input of a product for one token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Input {
     /// Vectors of 32 int8, in the order and the form that the kernel takes.
-    q: Vec<Line>,
-    /// A scale for every 32 values. In units of 256: a scale for each lane of the vectors, or for each lane of both
-    /// halves of the vectors if these have different groups. Then minus the sum of every 32 values, because codes are
-    /// larger than their weights.
+    q: Vec<u64>,
+    /// A scale for every 32 values. In [`Order::Fours`] and [`Order::Eights`]: for each lane.
     scales: Vec<f32>,
-    /// Minus the sum of every 16 values in [`Order::Groups`].
+    /// Minus the sum of every 16 values, because codes are larger than their weights. In
+    /// [`Order::Fours`] and [`Order::Eights`]: for each lane.
     negated: Vec<f32>,
     floats: Vec<f32>,
     row_scale: f32,
     row_sum: i32,
 }
-
-/// A line of a CPU's cache. A vector that is in two of them takes twice as long to read.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C, align(64))]
-struct Line([u64; 8]);
 
 /// An [`Input`] of vectors `Q`.
 #[derive(Clone, Copy)]
@@ -113,12 +91,11 @@ impl Run for Prepare<'_> {
                 return input.floats.extend_from_slice(x);
             }
             Order::Rows | Order::Groups => x.len() / 32,
-            _ => x.len().div_ceil(256) * 8,
+            Order::Fours | Order::Eights => x.len().div_ceil(128) * 4,
         };
-        let lines = (units * size_of::<S::Stored>()).div_ceil(size_of::<Line>());
-        input.q.resize(lines, Line::zeroed());
+        let words = units * size_of::<S::Stored>() / size_of::<u64>();
+        input.q.resize(words, 0);
         let q: &mut [S::Stored] = bytemuck::cast_slice_mut(&mut input.q);
-        let (scales, negated) = (&mut input.scales, &mut input.negated);
         match order {
             Order::Rows => {
                 let largest = largest(x).max(1e-5);
@@ -134,88 +111,49 @@ impl Run for Prepare<'_> {
             Order::Groups => {
                 for (q, x) in q.iter_mut().zip(x.as_chunks::<32>().0) {
                     let (values, scale) = quantized(x);
-                    scales.push(scale);
-                    negated.extend(sums(&values).map(|sum| -scale * sum as f32));
+                    input.scales.push(scale);
+                    input.negated.extend(sums(&values).map(|sum| -scale * sum as f32));
                     *q = S::stored(&values);
                 }
             }
-            Order::Fours | Order::Eights | Order::Planes | Order::Trits => {
-                for (q, x) in q.as_chunks_mut::<8>().0.iter_mut().zip(x.chunks(256)) {
-                    let unit = Unit::new(x);
-                    match order {
-                        Order::Fours => {
-                            unit.lanes::<S>(q, |n, i| {
-                                (FOURS[i / 4], 16 * (n / 4) + i % 4 * 4 + n % 4)
-                            });
-                            scales.extend(FOURS.map(|group| unit.scales[group]));
-                            scales.extend(FOURS.map(|group| unit.negated[group]));
+            Order::Fours | Order::Eights => {
+                for (q, x) in q.as_chunks_mut::<4>().0.iter_mut().zip(x.chunks(128)) {
+                    // Groups that are missing at the end are zeros.
+                    let (mut unit, mut scales, mut of_16) = ([0; 128], [0.0; 4], [0.0; 8]);
+                    for (group, x) in x.as_chunks::<32>().0.iter().enumerate() {
+                        let (values, scale) = quantized(x);
+                        unit[32 * group..][..32].copy_from_slice(&values);
+                        scales[group] = scale;
+                        for (i, sum) in sums(&values).into_iter().enumerate() {
+                            of_16[2 * group + i] = -scale * sum as f32;
                         }
-                        Order::Eights => {
-                            unit.lanes::<S>(q, |n, i| (i / 4, i % 4 * 8 + n));
+                    }
+                    for (n, q) in q.iter_mut().enumerate() {
+                        let mut values = [0; 32];
+                        for (i, value) in values.iter_mut().enumerate() {
+                            *value = unit[match order {
+                                Order::Fours => 4 * i + n,
+                                _ => 8 * (i % 16) + i / 16 * 4 + n,
+                            }];
+                        }
+                        *q = S::stored(&values);
+                    }
+                    for lane in 0..8 {
+                        let (scale, sum) = match order {
+                            Order::Fours => (scales[lane / 2], of_16[lane]),
                             // A bit stands for two: from -1 to +1.
-                            scales.extend(unit.scales.map(|scale| 2.0 * scale));
-                            scales.extend(unit.negated);
-                        }
-                        Order::Planes => unit.planes::<S>(q, scales, &PLANES),
-                        _ => unit.planes::<S>(q, scales, &TRITS),
+                            _ if lane < 4 => {
+                                (2.0 * scales[lane], of_16[2 * lane] + of_16[2 * lane + 1])
+                            }
+                            _ => (2.0 * scales[lane - 4], 0.0),
+                        };
+                        input.scales.push(scale);
+                        input.negated.push(sum);
                     }
                 }
             }
             Order::Floats => {}
         }
-    }
-}
-
-/// 256 values as int8, in groups of 32.
-struct Unit {
-    groups: [[i8; 32]; 8],
-    scales: [f32; 8],
-    negated: [f32; 8],
-}
-
-impl Unit {
-    /// Groups that are missing at the end are zeros.
-    #[inline(always)]
-    fn new(x: &[f32]) -> Self {
-        let mut unit = Self { groups: [[0; 32]; 8], scales: [0.0; 8], negated: [0.0; 8] };
-        for (group, x) in x.as_chunks::<32>().0.iter().enumerate() {
-            let (values, scale) = quantized(x);
-            unit.groups[group] = values;
-            unit.scales[group] = scale;
-            unit.negated[group] = -scale * sum(&values) as f32;
-        }
-        unit
-    }
-
-    /// Makes vectors whose lanes have a group each. `value(n, i)` is the group and the value in it that byte `i` of
-    /// vector `n` gets.
-    #[inline(always)]
-    fn lanes<S: Simd>(
-        &self,
-        q: &mut [S::Stored; 8],
-        value: impl Fn(usize, usize) -> (usize, usize),
-    ) {
-        for (n, q) in q.iter_mut().enumerate() {
-            *q = S::stored(&from_fn(|i| {
-                let (group, value) = value(n, i);
-                self.groups[group][value]
-            }));
-        }
-    }
-
-    /// Makes vectors of which four have eight values of each of four groups, as [`Simd::planes`] has their codes,
-    /// and the scales of their lanes.
-    #[inline(always)]
-    fn planes<S: Simd>(&self, q: &mut [S::Stored; 8], scales: &mut Vec<f32>, groups: &[usize; 8]) {
-        for (n, q) in q.iter_mut().enumerate() {
-            let groups = &groups[n / 4 * 4..][..4];
-            *q = S::stored(&from_fn(|i| self.groups[groups[i / 8]][n % 4 * 8 + i % 8]));
-        }
-        for (i, &group) in groups.iter().enumerate() {
-            scales.extend([self.scales[group] * S::PLACES[i % 4]; 2]);
-        }
-        // All lanes get the scale of the same block, so these may be in any of them.
-        scales.extend(self.negated);
     }
 }
 

@@ -25,7 +25,7 @@ const MAX_TIME: Duration = Duration::from_millis(200);
 const MAX_SHARED_TIME: Duration = Duration::from_secs(2);
 
 /// The most chunks of the same size that share uploads. Only two of different sizes show how long an upload takes.
-const MOST_ALIKE: usize = 7;
+const MAX_ALIKE: usize = 7;
 
 /// The fewest tokens of a chunk. Fewer tokens do not fill the kernels' tiles, so they take hardly
 /// less time.
@@ -99,7 +99,7 @@ impl Chunks {
             .take_while(|&tokens| tokens > min)
             .find(|&tokens| each * tokens as f64 <= self.max_time.as_secs_f64())
             // A chunk of another size measures again.
-            .map_or(min, |tokens| if self.alike < MOST_ALIKE { tokens } else { tokens / 2 })
+            .map_or(min, |tokens| if self.alike < MAX_ALIKE { tokens } else { tokens / 2 })
     }
 
     /// Where the computation of a sequence may begin if its first `filled` tokens are in the cache.

@@ -78,7 +78,7 @@ fn strict() -> LoadOptions {
 fn a_load_does_without_matrix_units_that_fail() {
     let mut gpu = Setup::default().like_a_card().open();
     gpu.matrix_units = true;
-    // Nobody asked for them, so a strict load takes the others too.
+    // They were not asked for, so a strict load does without them too.
     let session = load(gpu, &strict()).unwrap();
     let is_used = |name| session.info().kernels.iter().any(|kernel| kernel == name);
     assert!(is_used("gemm_i2s") && !is_used("gemm_i2s_matrix"));

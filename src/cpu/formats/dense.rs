@@ -1,7 +1,7 @@
 //! Weights that are floats, with inputs that are floats.
 
 use super::super::machine::{Simd, unroll};
-use super::{Order, RowFormat, Token, totals};
+use super::{Format, Order, Token, totals};
 use crate::gguf::TensorType;
 
 pub(super) struct F16;
@@ -13,7 +13,7 @@ pub(super) struct Upper;
 /// The kernel of a type of `$bytes` bytes for eight values. `$upper` says whether they are upper bytes alone.
 macro_rules! dense {
     ($format:ident, $ty:ident, $upper:literal, $bytes:literal, $s:ident, $eight:ident => $load:expr) => {
-        impl RowFormat for $format {
+        impl Format for $format {
             const TYPE: TensorType = TensorType::$ty;
             const ORDER: Order = Order::Floats;
             const UPPER: bool = $upper;

@@ -34,55 +34,14 @@ pub(crate) struct Job<'a> {
 }
 
 /// A type of weights.
-trait Format {
+pub(crate) trait Format {
     const TYPE: TensorType;
     const ORDER: Order;
     /// Whether rows are the upper bytes of split values.
     const UPPER: bool = false;
 
-    /// Computes the products of all rows and tokens.
-    fn rows<S: Simd>(s: S, job: &Job<'_>, out: &mut [f32]);
-}
-
-/// A type of weights whose rows are multiplied with a few tokens at a time.
-trait RowFormat {
-    const TYPE: TensorType;
-    const ORDER: Order;
-    /// See [`Format::UPPER`].
-    const UPPER: bool = false;
-
     /// The products of a row with `N` tokens.
     fn row<S: Simd, const N: usize>(s: S, row: &[u8], x: &[Token<'_, S::Stored>; N]) -> [f32; N];
-
-    /// The same of two rows.
-    #[inline(always)]
-    fn two_rows<S: Simd, const N: usize>(
-        s: S,
-        [first, second]: [&[u8]; 2],
-        x: &[Token<'_, S::Stored>; N],
-    ) -> [[f32; N]; 2] {
-        [Self::row(s, first, x), Self::row(s, second, x)]
-    }
-}
-
-impl<F: RowFormat> Format for F {
-    const TYPE: TensorType = F::TYPE;
-    const ORDER: Order = F::ORDER;
-    const UPPER: bool = F::UPPER;
-
-    #[inline(always)]
-    fn rows<S: Simd>(s: S, job: &Job<'_>, out: &mut [f32]) {
-        let rows = job.weights.len() / job.row_bytes;
-        for (inputs, out) in job.inputs.chunks(TILE).zip(out.chunks_mut(TILE * rows.max(1))) {
-            match inputs {
-                [a] => tile::<S, F, 1>(s, job, [a], out),
-                [a, b] => tile::<S, F, 2>(s, job, [a, b], out),
-                [a, b, c] => tile::<S, F, 3>(s, job, [a, b, c], out),
-                [a, b, c, d] => tile::<S, F, 4>(s, job, [a, b, c, d], out),
-                _ => {}
-            }
-        }
-    }
 }
 
 /// A type's row of the table.
@@ -180,13 +139,23 @@ impl<F: Format> Run for Rows<'_, F> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        F::rows(s, self.job, self.out);
+        let Self { job, out, .. } = self;
+        let rows = job.weights.len() / job.row_bytes;
+        for (inputs, out) in job.inputs.chunks(TILE).zip(out.chunks_mut(TILE * rows.max(1))) {
+            match inputs {
+                [a] => tile::<S, F, 1>(s, job, [a], out),
+                [a, b] => tile::<S, F, 2>(s, job, [a, b], out),
+                [a, b, c] => tile::<S, F, 3>(s, job, [a, b, c], out),
+                [a, b, c, d] => tile::<S, F, 4>(s, job, [a, b, c, d], out),
+                _ => {}
+            }
+        }
     }
 }
 
 /// Computes all rows for `N` tokens.
 #[inline(always)]
-fn tile<S: Simd, F: RowFormat, const N: usize>(
+fn tile<S: Simd, F: Format, const N: usize>(
     s: S,
     job: &Job<'_>,
     inputs: [&Input; N],
@@ -194,20 +163,11 @@ fn tile<S: Simd, F: RowFormat, const N: usize>(
 ) {
     let rows = job.weights.len() / job.row_bytes;
     let tokens = inputs.map(Input::token::<S>);
-    for (n, two) in job.weights.chunks(2 * job.row_bytes).enumerate() {
-        let (first, second) = two.split_at(job.row_bytes);
-        if second.is_empty() {
-            let products = F::row::<S, N>(s, first, &tokens);
-            unroll!(i in N => {
-                out[i * rows + 2 * n] = products[i] * job.factor;
-            });
-        } else {
-            let products = F::two_rows::<S, N>(s, [first, second], &tokens);
-            unroll!(i in N => {
-                out[i * rows + 2 * n] = products[0][i] * job.factor;
-                out[i * rows + 2 * n + 1] = products[1][i] * job.factor;
-            });
-        }
+    for (n, row) in job.weights.chunks_exact(job.row_bytes).enumerate() {
+        let products = F::row::<S, N>(s, row, &tokens);
+        unroll!(i in N => {
+            out[i * rows + n] = products[i] * job.factor;
+        });
     }
 }
 
@@ -233,26 +193,6 @@ fn units<'a, Q: Copy, const N: usize, const M: usize, const A: usize, const B: u
             scales: first(x[i].scales, n),
             negated: first(x[i].negated, n),
         };
-    });
-    units
-}
-
-/// The inputs of a token in units of 256, with `A` scales and negated sums.
-#[derive(Clone, Copy)]
-struct Of256<'a, Q, const A: usize> {
-    q: &'a [[Q; 8]],
-    scales: &'a [[f32; A]],
-}
-
-/// The first `n` units of each token. See [`units`].
-#[inline(always)]
-fn units_of_256<'a, Q: Copy, const N: usize, const A: usize>(
-    x: &[Token<'a, Q>; N],
-    n: usize,
-) -> [Of256<'a, Q, A>; N] {
-    let mut units = [Of256 { q: &[], scales: &[] }; N];
-    unroll!(i in N => {
-        units[i] = Of256 { q: first(x[i].q, n), scales: first(x[i].scales, n) };
     });
     units
 }

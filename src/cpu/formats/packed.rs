@@ -2,7 +2,7 @@
 
 use super::super::machine::{Simd, f16, unroll};
 use super::ternary::chunk;
-use super::{Order, RowFormat, Token, Units, totals, units};
+use super::{Format, Order, Token, Units, totals, units};
 use crate::gguf::TensorType;
 
 /// Blocks of 32 in 16 bytes, after a scale. Byte `j` has values `j` and `16 + j`.
@@ -33,7 +33,7 @@ fn with<S: Simd, const N: usize>(s: S, sums: [S::Floats; N], added: [f32; N]) ->
     totals
 }
 
-impl RowFormat for Q4_0 {
+impl Format for Q4_0 {
     const TYPE: TensorType = TensorType::Q4_0;
     const ORDER: Order = Order::Groups;
 
@@ -56,7 +56,7 @@ impl RowFormat for Q4_0 {
     }
 }
 
-impl RowFormat for Q4K {
+impl Format for Q4K {
     const TYPE: TensorType = TensorType::Q4K;
     const ORDER: Order = Order::Groups;
 
@@ -99,7 +99,7 @@ impl RowFormat for Q4K {
     }
 }
 
-impl RowFormat for Q6K {
+impl Format for Q6K {
     const TYPE: TensorType = TensorType::Q6K;
     const ORDER: Order = Order::Groups;
 
@@ -142,7 +142,7 @@ impl RowFormat for Q6K {
     }
 }
 
-impl RowFormat for Q8_0 {
+impl Format for Q8_0 {
     const TYPE: TensorType = TensorType::Q8_0;
     const ORDER: Order = Order::Groups;
 

@@ -17,11 +17,6 @@ mod scalar;
 mod simd;
 #[cfg(not(target_arch = "wasm32"))]
 mod threads;
-#[cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "wasm32")),
-    allow(dead_code, reason = "plain Rust needs the tables of whole bytes alone")
-)]
-mod trits;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 #[cfg(target_arch = "x86_64")]
@@ -32,7 +27,6 @@ pub use page::{PageThreads, fail, serve};
 pub(crate) use simd::{Run, Simd, approximate, f16, unroll};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use threads::Threads;
-pub(crate) use trits::Trits;
 
 /// An instruction set that this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use std::array::from_fn;
 use half::bf16;
 
 use super::simd::{Simd, approximate, f16};
-use super::trits::{OF_BYTES, Trits};
 
 /// Needs no instructions but those that every machine has.
 #[derive(Clone, Copy)]
@@ -18,10 +17,6 @@ impl Simd for Scalar {
     type Products = [i32; 8];
     type Sums = [i32; 8];
     type Floats = [f32; 8];
-
-    const SUMS_OF_TWO: usize = 1;
-    const STREAMS_TWO: bool = false;
-    const PLACES: [f32; 4] = [1.0; 4];
 
     #[inline(always)]
     fn stored(values: &[i8; 32]) -> [i8; 32] {
@@ -54,36 +49,18 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn planes(self, bytes: &[u8; 32], n: usize) -> [u8; 32] {
-        from_fn(|i| bytes[8 * n + i % 8] >> (i / 8 * 2) & 3)
+    fn triple(self, v: [u8; 32]) -> [u8; 32] {
+        v.map(|byte| byte.wrapping_mul(3))
     }
 
     #[inline(always)]
-    fn even_and_odd(self, a: [u8; 32], b: [u8; 32]) -> [[u8; 32]; 2] {
-        from_fn(|odd| {
-            from_fn(|i| {
-                let from = if i % 16 < 8 { a } else { b };
-                from[i / 16 * 16 + i % 8 / 4 * 8 + 4 * odd + i % 4]
-            })
-        })
+    fn centred(self, v: [u8; 32]) -> [u8; 32] {
+        v.map(|byte| byte ^ 128)
     }
 
     #[inline(always)]
-    fn trits(self, bytes: &[u8], digits: &mut Trits) {
-        for (i, &byte) in bytes.iter().enumerate() {
-            digits.fours[i] = OF_BYTES[0][usize::from(byte)];
-            digits.fifths[i] = OF_BYTES[1][usize::from(byte)];
-        }
-    }
-
-    #[inline(always)]
-    fn block_of_trits(self, fours: &[u8; 52], fifths: &[u8; 48], to: &mut [u8; 64]) {
-        to[..32].copy_from_slice(&fours[..32]);
-        for i in 0..16 {
-            let (last, shift) = (fours[48 + i % 4], [0, 4, 2, 6][i / 4]);
-            to[32 + i] = fours[32 + i] & 15 | fifths[i] | fifths[32 + i] << 2;
-            to[48 + i] = fours[32 + i] >> 4 | fifths[16 + i] | (last >> shift & 3) << 6;
-        }
+    fn digit(self, v: [u8; 32]) -> [u8; 32] {
+        v.map(|byte| ((u16::from(byte ^ 128) * 3) >> 8) as u8)
     }
 
     #[inline(always)]
@@ -102,11 +79,6 @@ impl Simd for Scalar {
             sums[i / 4] += i32::from(codes[i]) * i32::from(q[i]);
         }
         sums
-    }
-
-    #[inline(always)]
-    fn both(self, a: [i32; 8], b: [i32; 8]) -> [i32; 8] {
-        from_fn(|i| a[i] + b[i])
     }
 
     #[inline(always)]
@@ -145,23 +117,8 @@ impl Simd for Scalar {
     }
 
     #[inline(always)]
-    fn all_f16(self, value: [u8; 2]) -> [f32; 8] {
-        [f16(value); 8]
-    }
-
-    #[inline(always)]
-    fn halves_of_f16(self, values: [[u8; 2]; 2]) -> [f32; 8] {
-        self.halves(values.map(f16))
-    }
-
-    #[inline(always)]
-    fn alternating_f16(self, values: [[u8; 2]; 2]) -> [f32; 8] {
-        from_fn(|i| f16(values[i / 2 % 2]))
-    }
-
-    #[inline(always)]
-    fn pairs_of_f16(self, values: [[u8; 2]; 4]) -> [f32; 8] {
-        from_fn(|i| f16(values[i / 2]))
+    fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> [f32; 8] {
+        self.halves(halves.map(f16))
     }
 
     #[inline(always)]

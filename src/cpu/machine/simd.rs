@@ -4,8 +4,6 @@ use std::fmt::Debug;
 
 use bytemuck::Pod;
 
-use super::trits::Trits;
-
 /// Runs a block for each number below 2, 4, 8, or `N`, which is at most 4. Each run is code of its own, so
 /// that arrays of vectors are registers.
 macro_rules! unroll {
@@ -51,24 +49,13 @@ pub(crate) trait Simd: Copy {
     type Stored: Pod + Debug;
     /// 32 int8 activations.
     type Input: Copy;
-    /// The sums of products of bytes and activations. At most 32 products of codes of 2 bits, eight of what `planes`
-    /// gives, or one of larger codes, fit into each of its lanes. No code is 3, which a load checks, and no
-    /// activation that a scale for 32 values belongs to is below -127.
+    /// The sums of products of bytes and activations. At most 32 products of codes of 2 bits, or one of
+    /// larger codes, fit into each of its lanes.
     type Products: Copy;
     /// Integer sums of many products.
     type Sums: Copy;
     /// Eight f32. `add_scaled` and `add_signed` may add a product to any of the lanes: only their total counts.
     type Floats: Copy;
-
-    /// For how many tokens a kernel that shares the reading of inputs between two rows has registers.
-    const SUMS_OF_TWO: usize;
-
-    /// Whether such a kernel may read two rows from main memory at once. Memory brings one row faster than two. Only in
-    /// WebAssembly do products take longer than that.
-    const STREAMS_TWO: bool;
-
-    /// What the codes of [`Simd::planes`] are to be multiplied by.
-    const PLACES: [f32; 4];
 
     /// The activations in the form in which they are held.
     fn stored(values: &[i8; 32]) -> Self::Stored;
@@ -82,25 +69,19 @@ pub(crate) trait Simd: Copy {
     fn field<const SHIFT: u32, const MASK: u8>(self, v: Self::Bytes) -> Self::Bytes;
     /// `a | b << 4` for each byte. `b` has at most four bits.
     fn with_upper(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
-    /// Four times the same eight bytes of 32, with number `n`: of the first eight bits 0 and 1, of the second bits 2
-    /// and 3, and so on. Each times the inverse of its [`Simd::PLACES`].
-    fn planes(self, bytes: &[u8; 32], n: usize) -> Self::Bytes;
-    /// The even numbers of four bytes, and the odd ones. Each half has those of the same half of `a`, then of `b`.
-    fn even_and_odd(self, a: Self::Bytes, b: Self::Bytes) -> [Self::Bytes; 2];
-    /// Finds the digits of 64 bytes and more, each with five trits, up to those of 16 blocks of TQ1_0.
-    fn trits(self, bytes: &[u8], digits: &mut Trits);
-    /// Puts together the codes of a block of TQ1_0 in two halves, so that `planes` can take them. `fours` and `fifths`
-    /// are digits of its bytes. The first half is the first 32 of `fours`. In the second one, bits 0 and 1 have the
-    /// digits of the next 16 bytes that come first and second, bits 2 and 3 their third and fourth ones, bits 4 and 5
-    /// the fifth digits of the first half, and bits 6 and 7 the others.
-    fn block_of_trits(self, fours: &[u8; 52], fifths: &[u8; 48], to: &mut [u8; 64]);
+    /// Each byte times 3, without what exceeds 8 bits.
+    fn triple(self, v: Self::Bytes) -> Self::Bytes;
+    /// Each byte minus 128, as an int8. Three times that, in 8 bits, is three times the byte minus 128, so `triple`
+    /// comes before it or after it.
+    fn centred(self, v: Self::Bytes) -> Self::Bytes;
+    /// Three times each byte, divided by 256: 0, 1 or 2. Takes what `centred` gives, because not every machine
+    /// compares unsigned bytes.
+    fn digit(self, v: Self::Bytes) -> Self::Bytes;
 
     fn input(self, stored: &Self::Stored) -> Self::Input;
     fn no_products(self) -> Self::Products;
-    /// Adds the products of codes from 0 to 127, or of what `planes` gives, and activations.
+    /// Adds the products of codes from 0 to 127 and activations.
     fn dot(self, sums: Self::Products, codes: Self::Bytes, q: Self::Input) -> Self::Products;
-    /// The sums of two, of which both together must fit.
-    fn both(self, a: Self::Products, b: Self::Products) -> Self::Products;
 
     fn no_sums(self) -> Self::Sums;
     fn add_products(self, sums: Self::Sums, products: Self::Products) -> Self::Sums;
@@ -112,14 +93,8 @@ pub(crate) trait Simd: Copy {
     fn all(self, value: f32) -> Self::Floats;
     /// Four times the first value, then four times the second.
     fn halves(self, values: [f32; 2]) -> Self::Floats;
-    /// Eight times an f16.
-    fn all_f16(self, value: [u8; 2]) -> Self::Floats;
     /// Four times the first f16, then four times the second.
-    fn halves_of_f16(self, values: [[u8; 2]; 2]) -> Self::Floats;
-    /// Twice the first f16, then twice the second, and then all of that again.
-    fn alternating_f16(self, values: [[u8; 2]; 2]) -> Self::Floats;
-    /// Twice the first f16, then twice the second, and so on.
-    fn pairs_of_f16(self, values: [[u8; 2]; 4]) -> Self::Floats;
+    fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Self::Floats;
     fn store(self, v: Self::Floats, to: &mut [f32; 8]);
     /// Eight f16, which are numbers.
     fn f16s(self, bytes: &[u8; 16]) -> Self::Floats;

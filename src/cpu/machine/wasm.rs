@@ -6,7 +6,6 @@
 use std::arch::wasm32::*;
 
 use super::simd::{FROM_UPPER, MIDDLE, Run, Simd, f16};
-use super::trits::{OF_THREE, OF_TWO, Trits};
 
 /// WebAssembly's fixed-width SIMD.
 #[derive(Clone, Copy)]
@@ -46,12 +45,6 @@ fn load(bytes: &[u8; 16]) -> v128 {
 }
 
 #[inline(always)]
-fn store(v: v128, to: &mut [u8; 16]) {
-    // SAFETY: the pointer is to 16 bytes. The instruction takes any alignment.
-    unsafe { v128_store(to.as_mut_ptr().cast(), v) };
-}
-
-#[inline(always)]
 fn load_two(bytes: &[u8; 32]) -> Two {
     let (halves, _) = bytes.as_chunks();
     [load(&halves[0]), load(&halves[1])]
@@ -85,69 +78,10 @@ fn signed_dot(a: v128, b_even: v128, b_odd: v128) -> v128 {
     i32x4_add(i32x4_dot_i16x8(even(a), b_even), i32x4_dot_i16x8(odd(a), b_odd))
 }
 
-/// Eight times the first byte, then eight times the second.
-#[inline(always)]
-fn fields(first: u8, second: u8) -> v128 {
-    u64x2(u64::from_le_bytes([first; 8]), u64::from_le_bytes([second; 8]))
-}
-
 #[inline(always)]
 fn total_i32(v: v128) -> i32 {
     let two = i32x4_add(v, i32x4_shuffle::<2, 3, 0, 1>(v, v));
     i32x4_extract_lane::<0>(two) + i32x4_extract_lane::<1>(two)
-}
-
-/// See `f16` in simd.rs.
-#[inline(always)]
-fn floats_of_f16(v: v128) -> Two {
-    each([u32x4_extend_low_u16x8(v), u32x4_extend_high_u16x8(v)], |v| {
-        let magnitude = i32x4_shl(v128_and(v, u32x4_splat(0x7fff)), 13);
-        let sign = i32x4_shl(v128_and(v, u32x4_splat(0x8000)), 16);
-        let to_f32 = f32x4_splat(f32::from_bits((127 + 112) << 23));
-        v128_or(f32x4_mul(magnitude, to_f32), sign)
-    })
-}
-
-/// What exceeds 8 bits in products of 16 bits: of those of the even bytes, and of the odd ones.
-#[inline(always)]
-fn excess([of_even, of_odd]: Two) -> v128 {
-    v128_or(u16x8_shr(of_even, 8), v128_and(of_odd, u16x8_splat(0xff00)))
-}
-
-/// As [`Simd::trits`], of 16 bytes.
-#[inline(always)]
-fn trits_of_16(bytes: &[u8; 16], fours: &mut [u8; 16], fifths: &mut [u8; 16]) {
-    let low = u16x8_splat(0xff);
-    let v = load(bytes);
-    let products = each([v128_and(v, low), u16x8_shr(v, 8)], |v| i16x8_mul(v, u16x8_splat(27)));
-    let three = excess(products);
-    let two = excess(each(products, |v| i16x8_mul(v128_and(v, low), u16x8_splat(9))));
-    // An index that a table does not have gives 0.
-    let three = v128_or(
-        i8x16_swizzle(load(&OF_THREE[0]), three),
-        i8x16_swizzle(load(&OF_THREE[1]), i8x16_sub(three, u8x16_splat(16))),
-    );
-    store(v128_or(three, i8x16_swizzle(load(&OF_TWO[0]), two)), fours);
-    store(i8x16_swizzle(load(&OF_TWO[1]), two), fifths);
-}
-
-/// See [`Simd::block_of_trits`].
-#[inline(always)]
-fn block_of_trits(fours: &[u8; 52], fifths: &[u8; 48], to: &mut [u8; 64]) {
-    let (fours, last) = fours.as_chunks();
-    let (fifths, to) = (fifths.as_chunks().0, to.as_chunks_mut().0);
-    store(load(&fours[0]), &mut to[0]);
-    store(load(&fours[1]), &mut to[1]);
-    let next = load(&fours[2]);
-    let low = u8x16_splat(15);
-    let (lower, upper) = (v128_and(next, low), v128_and(u16x8_shr(next, 4), low));
-    let fifth = i16x8_shl(load(&fifths[2]), 2);
-    store(v128_or(v128_or(lower, load(&fifths[0])), fifth), &mut to[2]);
-    let last = u32x4_splat(u32::from_le_bytes([last[0], last[1], last[2], last[3]]));
-    let fields = v128_and(last, u32x4(0x0303_0303, 0x3030_3030, 0x0c0c_0c0c, 0xc0c0_c0c0));
-    // Times powers of two, because there is no shift by different numbers.
-    let last = i16x8_mul(fields, u16x8(64, 64, 4, 4, 16, 16, 1, 1));
-    store(v128_or(v128_or(upper, load(&fifths[1])), last), &mut to[3]);
 }
 
 /// The operations that both have in common.
@@ -184,27 +118,22 @@ macro_rules! common {
         }
 
         #[inline(always)]
-        fn even_and_odd(self, a: Two, b: Two) -> [Two; 2] {
-            [
-                both(a, b, |a, b| i32x4_shuffle::<0, 2, 4, 6>(a, b)),
-                both(a, b, |a, b| i32x4_shuffle::<1, 3, 5, 7>(a, b)),
-            ]
+        fn triple(self, v: Two) -> Two {
+            each(v, |v| i8x16_add(v, i8x16_add(v, v)))
         }
 
         #[inline(always)]
-        fn trits(self, bytes: &[u8], digits: &mut Trits) {
-            for at in Trits::offsets(bytes.len()) {
-                let [fours, fifths] = digits.places(at);
-                let places = fours.as_chunks_mut().0.iter_mut().zip(fifths.as_chunks_mut().0);
-                for (bytes, (fours, fifths)) in bytes[at..].as_chunks().0.iter().zip(places) {
-                    trits_of_16(bytes, fours, fifths);
-                }
-            }
+        fn centred(self, v: Two) -> Two {
+            each(v, |v| v128_xor(v, u8x16_splat(128)))
         }
 
         #[inline(always)]
-        fn block_of_trits(self, fours: &[u8; 52], fifths: &[u8; 48], to: &mut [u8; 64]) {
-            block_of_trits(fours, fifths, to);
+        fn digit(self, v: Two) -> Two {
+            // With 85 and 170, centred. A comparison gives -1. That of int8 is one instruction of x86, that of bytes several.
+            each(v, |v| {
+                let first = i8x16_gt(v, i8x16_splat(-43));
+                i8x16_abs(i8x16_add(first, i8x16_gt(v, i8x16_splat(42))))
+            })
         }
 
         #[inline(always)]
@@ -238,37 +167,29 @@ macro_rules! common {
         }
 
         #[inline(always)]
-        fn all_f16(self, value: [u8; 2]) -> Two {
-            [f32x4_splat(f16(value)); 2]
-        }
-
-        #[inline(always)]
-        fn halves_of_f16(self, values: [[u8; 2]; 2]) -> Two {
-            values.map(|value| f32x4_splat(f16(value)))
-        }
-
-        #[inline(always)]
-        fn alternating_f16(self, values: [[u8; 2]; 2]) -> Two {
-            let [first, second] = values.map(f16);
-            [f32x4(first, first, second, second); 2]
-        }
-
-        #[inline(always)]
-        fn pairs_of_f16(self, values: [[u8; 2]; 4]) -> Two {
-            let [a, b, c, d] = values.map(u16::from_le_bytes);
-            floats_of_f16(u16x8(a, a, b, b, c, c, d, d))
+        fn halves_of_f16(self, halves: [[u8; 2]; 2]) -> Two {
+            halves.map(|half| f32x4_splat(f16(half)))
         }
 
         #[inline(always)]
         fn store(self, v: Two, to: &mut [f32; 8]) {
-            let bytes: &mut [u8; 32] = bytemuck::cast_mut(to);
-            let halves = bytes.as_chunks_mut().0;
-            halves.iter_mut().zip(v).for_each(|(half, v)| store(v, half));
+            let (halves, _) = to.as_chunks_mut::<4>();
+            for (half, v) in halves.iter_mut().zip(v) {
+                // SAFETY: the pointer is to 16 bytes. The instruction takes any alignment.
+                unsafe { v128_store(half.as_mut_ptr().cast(), v) };
+            }
         }
 
         #[inline(always)]
         fn f16s(self, bytes: &[u8; 16]) -> Two {
-            floats_of_f16(load(bytes))
+            let v = load(bytes);
+            each([u32x4_extend_low_u16x8(v), u32x4_extend_high_u16x8(v)], |v| {
+                // See `f16` in simd.rs.
+                let magnitude = i32x4_shl(v128_and(v, u32x4_splat(0x7fff)), 13);
+                let sign = i32x4_shl(v128_and(v, u32x4_splat(0x8000)), 16);
+                let to_f32 = f32x4_splat(f32::from_bits((127 + 112) << 23));
+                v128_or(f32x4_mul(magnitude, to_f32), sign)
+            })
         }
 
         #[inline(always)]
@@ -331,18 +252,6 @@ impl Simd for Simd128 {
     /// Eight sums of fours.
     type Products = Two;
 
-    const SUMS_OF_TWO: usize = 1;
-    const STREAMS_TWO: bool = true;
-
-    /// The codes stay where they are in their bytes.
-    const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0];
-
-    #[inline(always)]
-    fn planes(self, bytes: &[u8; 32], n: usize) -> Two {
-        let v = u64x2_splat(u64::from_le_bytes(bytes.as_chunks().0[n]));
-        [v128_and(v, fields(0x03, 0x0c)), v128_and(v, fields(0x30, 0xc0))]
-    }
-
     #[inline(always)]
     fn stored(values: &[i8; 32]) -> [[i16; 8]; 4] {
         std::array::from_fn(|part| {
@@ -371,11 +280,6 @@ impl Simd for Simd128 {
             i32x4_add(i32x4_add(sums, even), odd)
         };
         [one(sums[0], codes[0], q[0], q[1]), one(sums[1], codes[1], q[2], q[3])]
-    }
-
-    #[inline(always)]
-    fn both(self, a: Two, b: Two) -> Two {
-        both(a, b, |a, b| i32x4_add(a, b))
     }
 
     #[inline(always)]
@@ -415,19 +319,6 @@ impl Simd for Relaxed {
     /// Sixteen sums of pairs.
     type Products = Two;
 
-    const SUMS_OF_TWO: usize = 1;
-    const STREAMS_TWO: bool = true;
-
-    /// Most codes stay where they are in their bytes. The upper ones are moved by two bits, so that bit 7 is free
-    /// and the sums of four products fit into 16 bits.
-    const PLACES: [f32; 4] = [1.0, 1.0 / 4.0, 1.0 / 4.0, 1.0 / 16.0];
-
-    #[inline(always)]
-    fn planes(self, bytes: &[u8; 32], n: usize) -> Two {
-        let v = u64x2_splat(u64::from_le_bytes(bytes.as_chunks().0[n]));
-        [v128_and(v, fields(0x03, 0x0c)), v128_and(u64x2_shr(v, 2), fields(0x0c, 0x30))]
-    }
-
     #[inline(always)]
     fn stored(values: &[i8; 32]) -> [i8; 32] {
         *values
@@ -450,11 +341,6 @@ impl Simd for Relaxed {
             i16x8_add(sums[0], i16x8_relaxed_dot_i8x16_i7x16(q[0], codes[0])),
             i16x8_add(sums[1], i16x8_relaxed_dot_i8x16_i7x16(q[1], codes[1])),
         ]
-    }
-
-    #[inline(always)]
-    fn both(self, a: Two, b: Two) -> Two {
-        both(a, b, |a, b| i16x8_add(a, b))
     }
 
     #[inline(always)]
