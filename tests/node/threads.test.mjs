@@ -216,6 +216,7 @@ test('Dawn ends its work before its thread and the program end, whenever that is
   ]) {
     rmSync(join(folder, 'log'), { force: true })
     await program(code)
-    assert.equal(readFileSync(join(folder, 'log'), 'utf8'), 'begin end ')
+    // An adapter in compatibility mode may be asked for after the first answer.
+    assert.match(readFileSync(join(folder, 'log'), 'utf8'), /^(begin end )+$/)
   }
 })
