@@ -14,8 +14,8 @@ export const outcome = ({ cases }) => {
 }
 
 /**
- * A row for each kernel: the largest difference of each result, as a share of what is allowed. `=`: it was compared to
- * the bit, or by what it chose.
+ * A table with a row for each kernel and a column for each result. A cell has the largest difference from the reference,
+ * divided by the tolerance. `=` stands for a kernel that is compared to the bit, or by the token that it chooses.
  */
 export const kernelTable = results => {
   const columns = results.map(result => ({ title: where(result), cells: largest(result) }))

@@ -24,7 +24,7 @@ export class Scratch {
     this.#handle = handle
   }
 
-  /** A file of so many zeros. Rejects where there are no such files, or no room for this one. */
+  /** Opens a file of `size` zeros. Rejects if the browser has no such files, or no room for this one. */
   static async open(size: number): Promise<Scratch> {
     const all = await folder(true)
     await sweep()
@@ -58,7 +58,7 @@ export class Scratch {
   }
 }
 
-/** An empty file. Another tab that looks for ended threads may delete it before it is open: then it is made again. */
+/** Opens an empty file. Another tab may delete the file before it is open, as one of an ended thread. Then it is made again. */
 async function opened(all: FileSystemDirectoryHandle): Promise<Handle> {
   for (let triesLeft = 3; ; triesLeft--) {
     const file = await all.getFileHandle(SCRATCH + crypto.randomUUID(), { create: true })

@@ -8,7 +8,7 @@ export async function labelsOf(language: string): Promise<{ labels: Labels, lang
   if (primary !== '' && primary !== 'en') {
     // If the script cannot be fetched, the widget works all the same.
     const others = await import('./languages.js').catch(() => undefined)
-    // Not each name that an object has is a language: a page may name `constructor`.
+    // Every object has a property `constructor`, and a page may say that this is its language.
     if (others && Object.hasOwn(others.LANGUAGES, primary)) return { labels: others.LANGUAGES[primary]!, language: primary }
   }
   return { labels: ENGLISH, language: 'en' }

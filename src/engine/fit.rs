@@ -9,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::gpu::{Goes, Gpu};
 use crate::model::{Config, Role, Weight};
 
-/// A bay has so many bytes at least if the LM head is cut into portions. Smaller slices would take more dispatches, and
-/// a kernel for each.
+/// The fewest bytes of a bay if the LM head is cut into slices. Smaller slices would take more dispatches, and each
+/// slice has a kernel of its own.
 const SLICE: u64 = 8 << 20;
 
-/// After an allocation was refused, so much of what the device granted is used: an eighth is left to others.
+/// If the device refuses memory, the next attempt takes seven eighths of what it granted. The rest is for others.
 const USED: (u64, u64) = (7, 8);
 
 /// The most times that a load asks for memory.
 const MAX_TRIES: usize = 4;
 
-/// A model, and how it is to be held, to find the memory that it needs on the GPU.
+/// The facts from which the memory on the GPU follows.
 struct Needs<'a> {
     gpu: &'a Gpu,
     config: &'a Config,
@@ -57,7 +57,7 @@ impl Needs<'_> {
         bytes.max(slice).next_multiple_of(256)
     }
 
-    /// As much as `most` bytes hold.
+    /// The most weights that can stay within `most` bytes.
     ///
     /// Errors: `out-of-memory`, `bad-option` (context, kv).
     fn within(&self, most: u64) -> Result<Residency> {
@@ -126,7 +126,7 @@ pub(super) async fn allocate(
             Err(error) => error,
         };
         gpu.free_made();
-        // A device in order has refused memory; else a binding would be too large.
+        // Without an error of the device, it has refused memory. With one, a binding would be too large.
         let Error::OutOfMemory { granted, .. } = error else { return Err(error) };
         gpu.check()?;
         // This was main memory.

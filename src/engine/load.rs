@@ -54,8 +54,8 @@ impl Engine {
             dot::choose(&mut gpu).await?;
         }
         let (residency, mut weights, state) = fit::allocate(&gpu, &config, table, options).await?;
-        // Where weights are uploaded for each token, half of the LM head saves nothing, and its kernels bind several
-        // parts of it at once, of which only one could be in a bay.
+        // If weights are uploaded for each token, reading half of the LM head saves nothing. And its kernels bind
+        // several slices at once, but only one slice can be in a bay.
         let splits =
             lm_head::splits(options.lm_head, weights.lm_head(), &gpu)? && residency.is_whole();
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {

@@ -3,7 +3,7 @@
 
 use crate::gpu::staged;
 
-/// Bays on the GPU: while one portion is read, the next is uploaded.
+/// The number of bays. While kernels read the portion in one, the next portion is uploaded to the other.
 const BAYS: usize = 2;
 
 /// Which weights stay on the GPU.

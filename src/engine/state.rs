@@ -257,7 +257,7 @@ impl State {
         Ok(state)
     }
 
-    /// A state that nothing may use, and the bytes that it would take.
+    /// A stand-in for a state, which no kernel may use, and the bytes that the state would take.
     ///
     /// Errors: as [`State::allocate`].
     pub(super) fn measure(

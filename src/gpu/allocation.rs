@@ -119,7 +119,7 @@ impl Gpu {
     }
 
     /// The bytes that [`Gpu::packing`], or else [`Gpu::allocating`], would take for the same buffers, and
-    /// what `allocate` makes of them. Nothing may use these buffers.
+    /// what `allocate` makes of them. No kernel may use these buffers: they stand in for real ones.
     pub fn measuring<T>(
         &self,
         packs: bool,

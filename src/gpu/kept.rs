@@ -21,7 +21,7 @@ mod native {
     pub(in crate::gpu) struct Kept(Vec<u8>);
 
     impl Kept {
-        /// So many zeros each.
+        /// For each length, that many zeros.
         ///
         /// Errors: `out-of-memory`.
         pub(in crate::gpu) async fn zeros(lens: Vec<u64>) -> Result<Vec<Self>> {
@@ -106,7 +106,7 @@ mod browser {
     pub(in crate::gpu) struct File(Scratch);
 
     impl File {
-        /// A file of so many zeros. If the load ends before it is open, it is closed at once.
+        /// Opens a file of `len` zeros. If the load ends before, the file is closed as soon as it is open.
         async fn open(len: u64) -> Option<Self> {
             let (tell, told) = oneshot::channel();
             spawn_local(async move {
@@ -125,7 +125,7 @@ mod browser {
     }
 
     impl Kept {
-        /// So many zeros each.
+        /// For each length, that many zeros.
         ///
         /// Errors: `out-of-memory`.
         pub(in crate::gpu) async fn zeros(lens: Vec<u64>) -> Result<Vec<Self>> {
@@ -191,7 +191,7 @@ mod browser {
         }
     }
 
-    /// So many zeros; `None` if there is too little memory.
+    /// `len` zeros in main memory; `None` if there is too little.
     fn in_memory(len: u64) -> Option<Kept> {
         // The ordinary constructor would not catch what it throws.
         let class = Reflect::get(&js_sys::global(), &JsValue::from_str("Uint8Array")).ok()?;

@@ -57,9 +57,9 @@ pub(super) enum Work {
     /// Tells when all that was submitted is done.
     Flush(oneshot::Sender<()>),
     Free(wgpu::Buffer),
-    /// Brings a portion to its bay. So many bytes of it were submitted.
+    /// Uploads the portion with this number to its bay. The second number counts the bytes that are submitted.
     Portion(usize, u64),
-    /// Puts the rows of the tokens at these indices where a step reads them.
+    /// Fetches the embeddings of a step's tokens. The step's `tokens` has their ids at these indices.
     Rows(Vec<u32>, Option<Rows>),
 }
 

@@ -36,7 +36,7 @@ struct Held {
     bytes: Kept,
 }
 
-/// Where the rows of an embedding are, and where a step reads them.
+/// An embedding that is not on the GPU: where its rows are, and the buffers from which a step reads some of them.
 struct Embedding {
     tokens: Buffer<u32>,
     /// The row that a step reads for the token of each index.
@@ -177,7 +177,7 @@ impl Link {
         self.ordered.portions(|all| all.embedding = Some(Embedding { tokens, rows, planes }));
     }
 
-    /// From now on, kernels get the portions that they read. Before, they read zeros.
+    /// From now on, portions are uploaded before kernels read them. During the load, kernels read zeros instead.
     pub fn use_portions(&self) {
         self.ordered.portions(|all| all.ready = true);
     }

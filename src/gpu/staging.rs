@@ -71,7 +71,7 @@ impl Ring {
         self.in_flight.pop_front()
     }
 
-    /// Copies the first `len` bytes of `staging` to byte `at` of `to`, and maps it again.
+    /// Submits a copy of the first `len` bytes of `staging` to `to`, from byte `at` on. Then `staging` is mapped again.
     pub(super) fn submit(
         &mut self,
         device: &wgpu::Device,

@@ -45,8 +45,8 @@ class Cases {
 }
 
 /**
- * The end of a case. `failed` says why it failed. `kernels` are those that ran, with their variants; `differences` have
- * the largest one of each kernel from the reference, as a share of what is allowed.
+ * The end of a case. `failed` says why it failed. `kernels` are those that ran, with their variants; `differences` has
+ * the largest difference of each kernel from its reference, divided by the tolerance.
  * @typedef {{
  *   file: string, name: string, ms: number, failed?: string, kernels?: string[], differences?: Record<string, number>
  * }} Outcome

@@ -140,8 +140,8 @@ pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
 pub(crate) struct Notes {
     /// The kernels that were recorded, with their variants.
     pub(crate) labels: BTreeSet<String>,
-    /// By kernel, the largest difference from the reference, as a share of what is allowed. A kernel
-    /// that is compared to the bit is not here.
+    /// By kernel, its largest difference from the reference, divided by the tolerance. Kernels that are
+    /// compared to the bit are not here.
     pub(crate) differences: BTreeMap<&'static str, f32>,
 }
 

@@ -58,7 +58,7 @@ struct Adapter {
 struct Outcome {
     /// The kernels that it recorded, with their variants.
     kernels: BTreeSet<String>,
-    /// By kernel, the largest difference from the reference, as a share of what is allowed.
+    /// By kernel, its largest difference from the reference, divided by the tolerance.
     differences: BTreeMap<&'static str, f32>,
 }
 

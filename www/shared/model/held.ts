@@ -94,7 +94,7 @@ export class HeldModel {
     }
   }
 
-  /** Looks at an error of a call: whether it is a loss of the GPU. */
+  /** Remembers that the GPU is lost, if a call failed for that reason. */
   #notice(error: unknown) {
     if (error instanceof BitNetError && error.code === 'device-lost') this.#isLost = true
   }
